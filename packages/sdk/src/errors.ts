@@ -33,11 +33,12 @@ export interface ErrorOptions {
   readonly cause?: unknown;
 }
 
+/** Base class of every error of this package. */
 export class BoxyardError extends Error {
   override name = "BoxyardError";
-  /** What kind of failure, from a closed list. */
+  /** The kind of failure, from a closed list. */
   readonly code: ErrorCode;
-  /** What exactly, for programs. */
+  /** The exact failure, for programs. */
   readonly reason: string;
   /** HTTP status, when a response was received. */
   readonly status: number | undefined;
@@ -105,7 +106,7 @@ export class SandboxEndedError extends BoxyardError {
 
 /**
  * The connection failed. `reason` tells how: `network_failed` (nothing answers), `server_restarted` (a stream was cut by a restart of the
- * server; the sandbox runs on), `stream_dropped` (something between cut the connection; the sandbox runs on). After the last two, connect to
+ * server; the sandbox keeps running), `stream_dropped` (something between cut the connection; the sandbox keeps running). After the last two, connect to
  * the command again. When a stream is cut and nothing answers, the server is given 3 s to come back before this is called a network failure.
  * Of a single request: `service_busy` (nothing has changed, try again), `port_not_open` (nothing listens there).
  */

@@ -4,7 +4,7 @@ import { AbortError, ConnectionError } from "../errors.ts";
 import { CommandExitError, type CommandResult } from "./command-result.ts";
 import { OutputQueue } from "./output-queue.ts";
 import { OutputRecord } from "./output-record.ts";
-import { type CommandOutput, letGo, type OpenProcess, type ProcessEnd } from "./process-events.ts";
+import { type CommandOutput, type OpenProcess, type ProcessEnd, releaseCall } from "./process-events.ts";
 
 export interface OutputCallbacks {
   readonly onStdout?: ((data: string) => void | Promise<void>) | undefined;
@@ -71,23 +71,23 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
       begin();
     };
     if (whenToRead === "now") this.begin();
-    // Nobody may be waiting: then the failure is kept for who asks later, and is not an unhandled rejection.
+    // Without a waiting caller the failure is kept for a later `wait`, and is not an unhandled rejection.
     this.finished.catch(() => {});
   }
 
-  /** What came on standard output so far. */
+  /** Standard output so far. */
   get stdout(): string {
     return this.record.text("stdout");
   }
 
-  /** What came on standard error so far. */
+  /** Standard error so far. */
   get stderr(): string {
     return this.record.text("stderr");
   }
 
   /**
-   * Bytes of all its output, from its start on, up to what this handle has received. `connect` with it as `fromOffset` goes on from there,
-   * and neither misses nor repeats anything that the sandbox still has.
+   * How many bytes of the command's output, counted from its start, this handle has received. `connect` with this value as `fromOffset`
+   * continues there: it repeats nothing, and misses only what the sandbox no longer keeps.
    */
   get outputOffset(): number {
     return this.parts.opened.offset + this.received;
@@ -98,7 +98,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     return this.end?.exitCode;
   }
 
-  /** What the agent says about an end that was not a clean one. */
+  /** The agent's description of an end that was not clean, such as `exit status 1` or `signal: killed`. */
   get error(): string | undefined {
     return this.end?.error;
   }
@@ -117,18 +117,18 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     return result;
   }
 
-  /** How the command ended, without the output; throws only when the connection was lost, and does not mind the exit code. */
+  /** Resolves when the command has ended, whatever its exit code, with how it ended but without the output. Throws when the connection was lost. */
   waitForEnd(): Promise<ProcessEnd> {
     this.begin();
     return this.finished;
   }
 
-  /** Sends SIGKILL. True if it was killed, false if it was gone already. */
+  /** Sends SIGKILL. True if the command was killed, false if it had ended already. */
   kill(options?: RequestOptions): Promise<boolean> {
     return this.parts.control.kill(options);
   }
 
-  /** Stops reading and leaves the command running; connect to its `pid` to come back. A pending `wait` fails with an `AbortError`. */
+  /** Stops reading and leaves the command running; `connect` with its `pid` reads again. A pending `wait` fails with an `AbortError`. */
   async disconnect(): Promise<void> {
     if (this.end) return;
     this.disconnected = true;
@@ -146,8 +146,8 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   }
 
   /**
-   * All raw output: what came so far (with `retainOutput: false`: nothing of it), then what comes. The loop ends when the command has,
-   * whatever its exit code, and throws when the connection was lost. A loop that is slow holds the command back.
+   * Iterates over all raw output: first the output received so far (none of it with `retainOutput: false`), then new output. The loop ends
+   * when the command ends, whatever its exit code, and throws when the connection was lost. A slow loop slows the command down.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<CommandOutput> {
     const queue = new OutputQueue((it) => this.queues.delete(it));
@@ -164,12 +164,12 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     await this.disconnect();
   }
 
-  /** Reads until the `end` message and resolves with it; what follows is drained aside. */
+  /** Reads until the `end` message and resolves with it; the rest of the stream is drained in the background. */
   private async read(): Promise<ProcessEnd> {
     const iterator = this.parts.opened.messages[Symbol.asyncIterator]();
     try {
       for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
-        // Some runtimes hand out what they had read before the stop. The caller has left: its offset must not move any more.
+        // Some runtimes deliver data that they had read before the disconnect. After it the caller's offset must not change.
         if (this.disconnected) throw new Error("disconnected");
         if ("output" in next.value) {
           const pending = this.handOut(next.value.output);
@@ -189,7 +189,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
       const cause = await this.explain(error);
       this.failure = { cause };
       this.stopReading();
-      letGo(iterator);
+      releaseCall(iterator);
       this.parts.scope.dispose();
       for (const queue of this.queues) queue.end(this.failure);
       throw cause;
@@ -214,13 +214,13 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     try {
       while (!(await iterator.next()).done);
     } catch {
-      // The command has ended; how the stream ends after that is of no interest.
+      // The command has ended; how the stream ends after that does not matter.
     } finally {
       this.parts.scope.dispose();
     }
   }
 
-  /** Gives one piece to callbacks and readers; a promise when somebody wants more to wait. */
+  /** Gives one piece to callbacks and readers; a promise when one of them is not ready for more. */
   private handOut(output: CommandOutput): Promise<unknown> | undefined {
     const pending: Promise<unknown>[] = [];
     const { stream, data } = output;
@@ -235,7 +235,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     return pending.length > 0 ? Promise.all(pending) : undefined;
   }
 
-  /** A character that was cut between two pieces is handed out whole, with the second. */
+  /** A character that was cut between two pieces is delivered whole, with the second. */
   private callWithText(stream: "stdout" | "stderr", data: Uint8Array | undefined, pending: Promise<unknown>[]): void {
     const callback = stream === "stdout" ? this.parts.callbacks.onStdout : this.parts.callbacks.onStderr;
     if (!callback) return;

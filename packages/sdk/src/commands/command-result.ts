@@ -6,11 +6,11 @@ export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** What the agent says about an end that was not a clean one, e.g. `exit status 1` or `signal: killed`. */
+  /** The agent's description of an end that was not clean, e.g. `exit status 1` or `signal: killed`. */
   readonly error?: string;
 }
 
-/** The command ended with another exit code than 0. It carries the whole result. */
+/** The command ended with an exit code other than 0. The error has the members of the result. */
 export class CommandExitError extends BoxyardError implements CommandResult {
   override name = "CommandExitError";
   readonly exitCode: number;

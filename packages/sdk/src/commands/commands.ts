@@ -46,8 +46,8 @@ export interface CommandConnectOpts extends CommandRequestOpts {
   /** As in {@link CommandStartOpts}. */
   readonly retainOutput?: boolean | undefined;
   /**
-   * Output again from this byte on: the `outputOffset` of an earlier handle, or 0 for all of it. The sandbox has the last 512 KiB; `outputOffset`
-   * of the new handle says where it really begins. Default: what nobody has received yet.
+   * Send output again from this byte on: the `outputOffset` of an earlier handle, or 0 for all of it. The sandbox keeps the last 512 KiB;
+   * `outputOffset` of the new handle is where the output really begins. Default: output that no client has received yet.
    */
   readonly fromOffset?: number | undefined;
 }
@@ -123,7 +123,7 @@ export class Commands {
     return this.start(argv, opts, "soon");
   }
 
-  /** Connects to a running command; `wait` of the handle gives its result. Output that nobody has received yet comes first. */
+  /** Connects to a running command; `wait` of the handle gives its result. Output that no client has received yet comes first. */
   async connect(pid: number, opts: CommandConnectOpts = {}): Promise<CommandHandle> {
     const what = `connect to command ${pid}`;
     const scope = scopeFor(this.context, what, opts);
@@ -148,7 +148,7 @@ export class Commands {
     return killProcess(this.client, this.context, pid, opts);
   }
 
-  /** Asks a command or session to end, with SIGTERM. True if it was told, false if it was not found. */
+  /** Asks a command or session to end, with SIGTERM. True if the signal was sent, false if there is no such process. */
   async terminate(pid: number, opts: CommandRequestOpts = {}): Promise<boolean> {
     return signalProcess(this.client, this.context, pid, Signal.SIGTERM, opts);
   }
@@ -209,7 +209,7 @@ export class Commands {
     };
   }
 
-  /** Nobody holds this foreground command any more: end it, as far as that can be done. */
+  /** Ends a foreground command whose caller has given up. A failure is ignored. */
   private abandon(handle: CommandHandle): void {
     const context = { config: { requestTimeoutMs: ABANDON_TIMEOUT_MS }, metadata: this.context.metadata };
     void killProcess(this.client, context, handle.pid, {}).catch(() => {});

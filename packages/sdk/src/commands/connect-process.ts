@@ -5,7 +5,7 @@ import type { RequestScope } from "../connection/request-scope.ts";
 import { InvalidArgumentError } from "../errors.ts";
 import { type OpenProcess, openProcess } from "./process-events.ts";
 
-/** Where output is to begin, in bytes of all of it since the start; the answer's says where it does. Our agent's own, beside the public wire. */
+/** First wanted byte of the output, counted from the command's start; in the answer, the first byte that comes. An extension of our agent, not part of the public wire. */
 const OFFSET_HEADER = "Boxyard-Output-Offset";
 
 export interface ConnectOrder {

@@ -1,9 +1,9 @@
 import type { CommandOutput } from "./process-events.ts";
 
-/** What one reader may have waiting before the stream is held back. */
+/** How much output may wait for one reader before the stream is paused. */
 const HIGH_WATER_BYTES = 1 << 20;
 
-/** Output waiting for one `for await` loop. A slow reader holds the stream back instead of filling the memory. */
+/** Output waiting for one `for await` loop. A slow reader pauses the stream, so that memory does not fill. */
 export class OutputQueue implements AsyncIterableIterator<CommandOutput> {
   private readonly waiting: CommandOutput[] = [];
   private bytes = 0;

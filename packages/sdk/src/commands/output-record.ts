@@ -7,7 +7,7 @@ interface Text {
   text: string;
 }
 
-/** Everything that a command has put out, as bytes, and as text for who asks. */
+/** Everything that a command has put out, as bytes and, on demand, as text. */
 export class OutputRecord {
   readonly pieces: CommandOutput[] = [];
   private readonly texts = new Map<OutputStream, Text>();

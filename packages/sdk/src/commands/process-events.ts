@@ -27,7 +27,7 @@ export type ProcessMessage = { readonly output: CommandOutput } | { readonly end
 /** A stream whose first message said which process it is. */
 export interface OpenProcess {
   readonly pid: number;
-  /** How many bytes of its output came before what this stream brings. */
+  /** How many bytes of its output precede the first byte of this stream. */
   readonly offset: number;
   /** The rest of the stream. Ends after the `end` message. */
   readonly messages: AsyncIterable<ProcessMessage>;
@@ -53,7 +53,7 @@ export async function openProcess(stream: AsyncIterable<Response>): Promise<Open
  * Lets the transport notice that its call was aborted while nobody was reading: only then does it release the connection and the timer
  * that bounds the call.
  */
-export function letGo(iterator: AsyncIterator<unknown>): void {
+export function releaseCall(iterator: AsyncIterator<unknown>): void {
   iterator.next().catch(() => {});
 }
 

@@ -16,7 +16,7 @@ export interface ModuleConfig {
 export interface ModuleMetadata {
   /** Version of the agent (`envdVersion`); behaviour depends on it only where an old agent lacks an operation. */
   readonly version: string;
-  /** Looks into a lost connection. `Sandbox` gives it; without it a lost connection is a `ConnectionError`. */
+  /** Finds out why a connection was lost. `Sandbox` sets it; without it every lost connection is a `ConnectionError`. */
   readonly probe?: Probe;
 }
 
@@ -25,7 +25,7 @@ export interface CallContext {
   readonly metadata: ModuleMetadata;
 }
 
-/** Interval at which the agent sends something on a silent stream, so that nothing on the way closes it. */
+/** Interval at which the agent sends something on a silent stream, so that no proxy on the way closes it. */
 const KEEPALIVE_SECONDS = "50";
 
 export function scopeFor(context: CallContext, what: string, options: RequestOptions): RequestScope {

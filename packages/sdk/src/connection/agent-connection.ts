@@ -47,8 +47,8 @@ export function createSandboxTransport(address: AgentAddress): Transport {
 }
 
 /**
- * `fetch` that throws what the proxy and the agent's HTTP layer say in their own form (`code` is the status, as a number). Connect would
- * keep only the status, and of a stream not even the text.
+ * `fetch` that throws the errors of the proxy and of the agent's HTTP layer, whose bodies are not Connect's (`code` is the status, as a
+ * number). Connect would keep only the status.
  */
 async function fetchAgent(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const response = await fetch(input, init);
@@ -87,7 +87,7 @@ export async function probeHealth(address: AgentAddress, signal?: AbortSignal, t
   }
 }
 
-/** A 502 that names a port says: the sandbox runs, nothing listens there. */
+/** True for a 502 that names a port: then the sandbox runs, and nothing listens on the port. */
 function hasPort(text: string): boolean {
   try {
     return (JSON.parse(text) as { port?: unknown } | null)?.port !== undefined;

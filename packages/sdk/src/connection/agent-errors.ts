@@ -30,11 +30,11 @@ export interface AgentErrorContext {
   readonly notFoundReason?: string;
   /** The limit that a deadline_exceeded means, for streams that have one. */
   readonly streamTimeoutMs?: number;
-  /** Without it a lost connection is not looked into. */
+  /** Without it the cause of a lost connection is not examined. */
   readonly probe?: Probe | undefined;
 }
 
-/** Any failure of a call to the agent as one of our errors. A failed connection is looked into: has the sandbox ended? */
+/** Turns any failure of a call to the agent into an error of this package. After a lost connection it asks `probe` whether the sandbox has ended. */
 export async function agentError(error: unknown, context: AgentErrorContext): Promise<BoxyardError> {
   if (error instanceof BoxyardError) return error;
   const ended = context.scope.failure(error);
@@ -51,14 +51,14 @@ export async function agentError(error: unknown, context: AgentErrorContext): Pr
   if (isLostConnection(connectError)) {
     return lostConnection(error, context.what, connectError.rawMessage, context.scope, context.probe, requestId);
   }
-  // A wrong token is refused by the agent's HTTP layer; what its services refuse is the user that was named.
+  // The agent's HTTP layer has refused a wrong token before: `unauthenticated` of a service means an unknown user.
   const reason = code === "not_found" ? context.notFoundReason : code === "unauthenticated" ? "unknown_user" : undefined;
   return errorOf(code, message, { ...(reason ? { reason } : {}), requestId, cause: error });
 }
 
 /**
- * True when no agent said this: what `fetch` throws, and a stream that stops before its end, arrive as `unknown` with a foreign cause; a
- * stream cut inside a message as `data_loss`; a proxy that finds nobody as `unavailable`.
+ * True when the error does not come from the agent: what `fetch` throws, and a stream that stops before its end, arrive as `unknown` with a foreign cause; a
+ * stream cut inside a message as `data_loss`; a proxy that reaches no agent as `unavailable`.
  */
 function isLostConnection(error: ConnectError): boolean {
   if (error.code === Code.Unavailable || error.code === Code.DataLoss) return true;

@@ -129,7 +129,7 @@ export function describe(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** Waits `ms`, or less when the signal aborts; the caller looks at the signal itself. */
+/** Waits `ms`, or less when the signal aborts; the caller checks the signal. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -1,4 +1,4 @@
-/** Where the server is and who asks. Every call takes these as options too; an option wins over the environment. */
+/** Where the server is, and the caller's key. Every call takes these options; an option overrides the environment. */
 export interface ConnectionOptions {
   /** Base URL of the platform API. Environment: `BOXYARD_API_URL`. Default `http://127.0.0.1:3000`. */
   readonly apiUrl?: string | undefined;

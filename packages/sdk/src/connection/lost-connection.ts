@@ -4,13 +4,13 @@ import { sleep } from "./api-client.ts";
 import type { RequestScope } from "./request-scope.ts";
 import type { ServerRuns } from "./server-runs.ts";
 
-/** What is found when a connection was lost; `restarted`: the sandbox runs, and the server is another one than when the stream began. */
+/** Why a connection was lost. `restarted`: the sandbox runs, and the server has been restarted since the stream began. */
 export type ProbeResult = SandboxHealth | "restarted";
 
-/** Looks into a lost connection. `stream` is given when an answer had begun. */
+/** Finds out why a connection was lost. `stream` is given when an answer had begun. */
 export type Probe = (stream?: { readonly beganAt: number; readonly signal: AbortSignal }) => Promise<ProbeResult>;
 
-/** A server that is being restarted is back within this time; who waits for an answer that had not begun is not kept waiting for it. */
+/** Time for a restarting server to answer again. A call whose answer had not begun does not wait for it. */
 const PATIENCE_MS = 3000;
 const PAUSE_MS = 200;
 
@@ -27,7 +27,7 @@ export function probeOf(askHealth: () => Promise<SandboxHealth>, runs: ServerRun
   };
 }
 
-const CUT = "the sandbox runs on, so connect to the command again";
+const CUT = "the sandbox is still running; connect to the command again";
 
 /** The error for a lost connection, by what `probe` finds. */
 export async function lostConnection(

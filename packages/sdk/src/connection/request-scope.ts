@@ -12,7 +12,7 @@ export interface RequestOptions {
 export const MAX_TIMER_MS = 2_147_483_647;
 
 /**
- * One signal out of the caller's signals and a time limit, which also remembers which of them it was. (`AbortSignal.any` is missing in the
+ * Combines the caller's signals and a time limit in one signal, and remembers which of them ended the request. (`AbortSignal.any` is missing in the
  * first releases of Node 20, and keeps listeners on long-lived signals.)
  */
 export class RequestScope {

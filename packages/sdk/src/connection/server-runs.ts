@@ -9,7 +9,7 @@ const LIMIT_MS = 2000;
 
 /**
  * Which run of the server answered when. A server names its run in the header `X-Server-Run` of every answer of its API and takes a new name
- * at each start; so a stream that was cut can be told to have been cut by a restart.
+ * at each start; so a client can tell that a restart cut a stream.
  */
 export class ServerRuns {
   private readonly apiUrl: string;

@@ -4,7 +4,7 @@ import type { SandboxLogEntry, SandboxState } from "../sandbox/sandbox-info.ts";
 import type { BuildLogEntry, BuildState } from "../template/template-info.ts";
 import { text, texts, unchecked } from "./unchecked.ts";
 
-test("whatever a server says, members can be asked for", () => {
+test("members can be read from an answer of any type", () => {
   for (const value of [undefined, null, 7, "text", []]) expect(unchecked<wire.Sandbox>(value).sandboxID).toBeUndefined();
   expect(unchecked<wire.Sandbox>({ sandboxID: 5 }).sandboxID).toBe(5);
   expect([text("a"), text(5), text(null)]).toEqual(["a", undefined, undefined]);

@@ -1,12 +1,13 @@
 /**
- * A part of an answer that the schema `T` describes, as long as nobody has looked: its members by their names, their values of any type. A
- * name that the schema does not have is a fault at compile time.
+ * A part of an answer that should fit the schema `T`, before its values are checked: the members by name, with values of any type. A name
+ * that the schema does not have is a compile error.
  */
 export type Unchecked<T> = { readonly [Name in keyof T]?: unknown };
 
 /** An object's members; none of anything else. */
 export const unchecked = <T>(value: unknown): Unchecked<T> => (typeof value === "object" && value !== null ? (value as Unchecked<T>) : {});
 
+/** The value if it is a string. */
 export const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 /** The strings of a list; none of anything else. */

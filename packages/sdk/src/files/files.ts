@@ -56,12 +56,12 @@ export class Files {
   }
 
   /**
-   * Writes one file; directories on the way are made, and what was there is replaced. Streams, and data from 16 MiB on, go in parallel parts
+   * Writes one file; missing directories are made, and an existing file is replaced. Streams, and data from 16 MiB on, go in parallel parts
    * into a directory beside the destination and are joined there, so that the file appears at once and whole; a symbolic link is followed, not
    * replaced. The request timeout then bounds each part (default 10 minutes). With `metadata` all goes in one request.
    */
   write(path: string, data: FileData, opts?: WriteOpts): Promise<WriteInfo>;
-  /** Writes several files, in one request unless some are streams. Answers in the order given. */
+  /** Writes several files, in one request unless some are streams. The results are in the order given. */
   write(entries: readonly WriteEntry[], opts?: WriteOpts): Promise<WriteInfo[]>;
   async write(target: string | readonly WriteEntry[], second?: FileData | WriteOpts, third?: WriteOpts): Promise<WriteInfo | WriteInfo[]> {
     if (typeof target === "string") return this.writeOne(target, second as FileData, third ?? {});
@@ -73,7 +73,7 @@ export class Files {
     return infos;
   }
 
-  /** What is in a directory, in lexical order. */
+  /** Lists a directory, in lexical order. */
   async list(path: string, opts: ListOpts = {}): Promise<EntryInfo[]> {
     const depth = opts.depth ?? 1;
     if (!Number.isInteger(depth) || depth < 1) {
@@ -83,13 +83,14 @@ export class Files {
     return entries.map(entryFromWire);
   }
 
-  /** What is at this path. Throws `NotFoundError` when nothing is. */
+  /** Describes the file or directory at a path. Throws `NotFoundError` when there is nothing. */
   async getInfo(path: string, opts: FileOpts = {}): Promise<EntryInfo> {
     const { entry } = await this.call(`look at ${path}`, opts, (o) => this.client.stat({ path }, o));
     if (!entry) throw new NotFoundError(`look at ${path}: nothing there`, { code: "not_found", reason: NO_FILE });
     return entryFromWire(entry);
   }
 
+  /** True when there is something at the path. */
   async exists(path: string, opts: FileOpts = {}): Promise<boolean> {
     try {
       await this.getInfo(path, opts);
@@ -100,7 +101,7 @@ export class Files {
     }
   }
 
-  /** Moves a file or directory; directories on the way are made. */
+  /** Moves a file or directory; missing directories are made. */
   async rename(source: string, destination: string, opts: FileOpts = {}): Promise<EntryInfo> {
     const { entry } = await this.call(`rename ${source}`, opts, (o) => this.client.move({ source, destination }, o));
     if (!entry) throw new NotFoundError(`rename ${source}: nothing there`, { code: "not_found", reason: NO_FILE });
@@ -112,7 +113,7 @@ export class Files {
     await this.call(`remove ${path}`, opts, (o) => this.client.remove({ path }, o));
   }
 
-  /** Makes a directory and those above it. False when it was there already. */
+  /** Makes a directory, and missing directories above it. False when it was there already. */
   async makeDir(path: string, opts: FileOpts = {}): Promise<boolean> {
     try {
       await this.call(`make directory ${path}`, opts, (o) => this.client.makeDir({ path }, o));
@@ -198,7 +199,7 @@ export class Files {
     try {
       const link = await this.getInfo(path, opts);
       if (!link.isSymlink) return path;
-      // A link that leads nowhere is told as its own target; an empty file written through it makes the target be there.
+      // The agent names a dangling link as its own target; an empty file written through the link creates the real target.
       if (link.symlinkTarget !== link.path) return link.symlinkTarget ?? path;
       await this.writeWhole(path, new Uint8Array(), opts);
       return (await this.getInfo(path, opts)).symlinkTarget ?? path;
@@ -222,7 +223,7 @@ export class Files {
   }
 
   private async exchange<T>(request: TransferRequest, opts: FileOpts, read: (response: Response) => Promise<T>): Promise<T> {
-    // An upload or download of any size is bounded by the time between its steps, not in all, when the body is a stream.
+    // A streamed body may have any size, so it has no total time limit unless the caller sets one.
     const scope = scopeFor(this.context, request.what, opts);
     if (request.body instanceof ReadableStream && opts.requestTimeoutMs === undefined) scope.clearTimeout();
     try {

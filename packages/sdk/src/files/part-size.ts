@@ -2,7 +2,7 @@
 const STEP_BYTES = 64 << 10;
 const FIRST_BYTES = 2 * STEP_BYTES;
 const MOST_BYTES = 8 << 20;
-/** So long a part should take: progress moves, and a connection that fails costs little. */
+/** How long a part should take: short, so that progress moves and a failed connection costs little. */
 const AIM_MS = 1000;
 /** A file is joined from at most 10,000 parts. Known sizes are cut into fewer; of others the smallest part doubles after each so many. */
 const MOST_PARTS = 8000;
@@ -14,18 +14,18 @@ export class PartSize {
   private count = 0;
   private readonly least: number;
 
-  /** @param totalBytes - Of all parts; undefined when nobody knows. */
+  /** @param totalBytes - Of all parts together; undefined when it is not known. */
   constructor(totalBytes: number | undefined) {
     this.least = totalBytes === undefined ? STEP_BYTES : Math.max(STEP_BYTES, inSteps(totalBytes / MOST_PARTS));
   }
 
-  /** Size of the next part, which is then taken as given out. */
+  /** Size of the next part, which then counts as handed out. */
   next(): number {
     const least = this.least * 2 ** Math.floor(this.count++ / COUNT_STEP);
     return Math.min(MOST_BYTES, Math.max(least, inSteps(this.wanted)));
   }
 
-  /** Tells how long one took. */
+  /** Records how long a part took. */
   took(bytes: number, ms: number): void {
     this.wanted = Math.min(MOST_BYTES, (bytes * AIM_MS) / Math.max(ms, 1));
   }

@@ -73,7 +73,7 @@ test.each([
   expect(removals).toBe(expected);
 });
 
-test("a failure is told as it was, also when the directory cannot be removed", async () => {
+test("the first failure is thrown, also when the directory cannot be removed", async () => {
   const { upload } = sandbox(() => ({
     join: async () => {
       throw new Error("the disk is full");

@@ -14,12 +14,12 @@ export interface UploadProgress {
 
 /** From this size on data goes in parts; below it one request is quicker. */
 export const PARTS_FROM_BYTES = 16 << 20;
-/** The same when somebody wants to see how far it is. */
+/** The same for an upload whose caller wants to see the progress. */
 export const WATCHED_PARTS_FROM_BYTES = 512 << 10;
 const PARTS_AT_ONCE = 4;
 const TRIES = 3;
 const FIRST_WAIT_MS = 200;
-/** What a sandbox has received of a request that was given up is worked on within this time. */
+/** Within this time the agent has handled what it received of an abandoned request. */
 const ARRIVAL_MS = 500;
 /** For a part, where the caller gives no limit. They are made to take about a second. */
 export const PART_TIMEOUT_MS = 600_000;
@@ -62,7 +62,7 @@ function* slices(length: number, sizes: PartSize, slice: (from: number, to: numb
   }
 }
 
-/** An abort ends the reading as the stream's end does: who reads looks at the signal. */
+/** An abort ends the parts as the stream's end does; the caller must check the signal. */
 async function* partsOfStream(
   stream: ReadableStream<Uint8Array>,
   sizes: PartSize,
@@ -111,7 +111,7 @@ async function* joined(start: readonly Part[], rest: AsyncIterator<Part>): Async
 
 /**
  * Uploads parts side by side into a directory beside the destination, then joins them. The destination changes at once and only at the end;
- * whatever fails, the directory goes away. A part whose connection fails is sent again.
+ * whatever fails, the directory is removed. A part whose connection fails is sent again.
  */
 export async function uploadInParts(
   target: PartTarget,
@@ -145,7 +145,7 @@ export async function uploadInParts(
   };
   let workers: Promise<void>[] = [];
   try {
-    // The first one alone: it tells how fast the link is, of which each of the others then has a share.
+    // The first part goes alone and measures the speed of the link, which the later parts share.
     const first = await parts.next();
     if (!first.done) await put(first.value, PARTS_AT_ONCE);
     workers = Array.from({ length: PARTS_AT_ONCE }, () => work().catch(stopping));
@@ -162,7 +162,7 @@ export async function uploadInParts(
   }
 }
 
-/** False when that failed. Throws nothing: what failed before is what the caller should hear of. */
+/** Removes the directory; false when that failed. Never throws, so that the caller gets the first failure. */
 async function cleanUp(target: PartTarget, directory: string): Promise<boolean> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -177,7 +177,7 @@ async function cleanUp(target: PartTarget, directory: string): Promise<boolean> 
   }
 }
 
-/** True when the request may still be worked on; any other error is an answer. */
+/** True when the agent may still be working on the request; any other error is an answer. */
 const isGivenUp = (error: unknown): boolean =>
   error instanceof ConnectionError || error instanceof TimeoutError || error instanceof AbortError;
 

@@ -2,7 +2,7 @@ import type { Filesystem, WatchDirResponse, FilesystemEvent as WireEvent } from 
 import { EventType } from "@boxyard/spec/pb/filesystem";
 import type { Client } from "@connectrpc/connect";
 import { asyncDispose } from "../async-dispose.ts";
-import { letGo } from "../commands/process-events.ts";
+import { releaseCall } from "../commands/process-events.ts";
 import { type CallContext, scopeFor, streamCallOptions } from "../connection/agent-call.ts";
 import { agentError } from "../connection/agent-errors.ts";
 import type { RequestOptions, RequestScope } from "../connection/request-scope.ts";
@@ -128,7 +128,7 @@ async function deliver(
     else if (!isStopped()) failure = await translate(error);
   }
   scope.abort();
-  letGo(iterator);
+  releaseCall(iterator);
   scope.dispose();
   await onExit?.(failure);
 }

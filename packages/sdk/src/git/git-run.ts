@@ -13,9 +13,9 @@ export interface GitOpts extends RequestOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** For a server that asks who is there. Used for this one call: neither files, nor arguments, nor the environment of other programs hold them. */
+/** Credentials for a server that asks for them. Used for this one call: neither files, nor arguments, nor the environment of other programs hold them. */
 export interface GitCredentials {
-  /** Where tokens are used, often any name will do. */
+  /** With a token many servers accept any name. */
   readonly username?: string | undefined;
   /** Password or token. */
   readonly password?: string | undefined;

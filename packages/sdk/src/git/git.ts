@@ -6,7 +6,7 @@ import { type GitCredentials, type GitOpts, runGit } from "./git-run.ts";
 import { type GitStatus, parseStatus } from "./git-status.ts";
 
 export interface GitCloneOpts extends GitOpts, GitCredentials {
-  /** Branch or tag to check out. Default: what the other side calls its own. */
+  /** Branch or tag to check out. Default: the default branch of the remote. */
   readonly branch?: string | undefined;
   /** Only so many commits of the history. Default: all. */
   readonly depth?: number | undefined;
@@ -47,7 +47,7 @@ export interface GitBranches {
 
 /**
  * Works with git repositories in a sandbox, by running its `git`. Credentials are used for the one call they are given to: git gets them from a
- * helper that answers for that server only, so that they stand in no file, no argument and no URL.
+ * helper that answers for that server only, so that no file, argument or URL holds them.
  *
  * A failing git is a `CommandExitError` with what it said; refused or missing credentials are an `AuthenticationError` with reason
  * `git_credentials_refused` or `git_credentials_missing`, a branch without upstream a `ConflictError` with reason `git_no_upstream`.
@@ -75,6 +75,7 @@ export class Git {
     await runGit(this.commands, args, opts);
   }
 
+  /** The branch that is checked out, and every file that differs from the last commit. */
   async status(path: string, opts: GitOpts = {}): Promise<GitStatus> {
     const { stdout } = await this.git(path, ["status", "--porcelain=v2", "--branch", "--untracked-files=all", "-z"], opts);
     return parseStatus(stdout);
@@ -94,7 +95,7 @@ export class Git {
     return (await this.git(path, ["rev-parse", "HEAD"], opts)).stdout.trim();
   }
 
-  /** The branches there are here. */
+  /** The local branches. */
   async branches(path: string, opts: GitOpts = {}): Promise<GitBranches> {
     const { stdout } = await this.git(path, ["for-each-ref", "--format=%(HEAD)%(refname:short)", "refs/heads"], opts);
     const lines = stdout.split("\n").filter((line) => line.length > 1);
@@ -132,7 +133,7 @@ export class Git {
     await this.withRemote(path, args, remote, ["--push"], opts);
   }
 
-  /** Names another repository. Credentials in the URL are refused: git would keep them in a file. */
+  /** Adds a remote. Credentials in the URL are refused: git would keep them in a file. */
   async addRemote(path: string, name: string, url: string, opts: GitOpts = {}): Promise<void> {
     if (splitUrl(url, {}).clean !== url) {
       const message = "a remote's URL must hold no credentials: give them to pull and push";
@@ -151,7 +152,7 @@ export class Git {
       await this.git(path, ["rev-parse", "--quiet", "--verify", "@{upstream}"], opts);
     } catch (cause) {
       if (!(cause instanceof CommandExitError)) throw cause;
-      const message = "git: this branch follows no other: name remote and branch, or push with setUpstream first";
+      const message = "git: this branch has no upstream: give remote and branch, or push with setUpstream first";
       throw new ConflictError(message, { code: "failed_precondition", reason: "git_no_upstream", cause });
     }
   }
@@ -175,7 +176,7 @@ function splitUrl(text: string, given: GitCredentials): { clean: string; credent
   try {
     url = new URL(text);
   } catch (cause) {
-    throw new InvalidArgumentError("git: this is no URL", { code: "invalid_argument", reason: "git_url_invalid", cause });
+    throw new InvalidArgumentError("git: this is not a URL", { code: "invalid_argument", reason: "git_url_invalid", cause });
   }
   if (!url.username && !url.password) return { clean: text, credentials };
   const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];

@@ -19,7 +19,7 @@ export interface NewApiKey extends ApiKeyInfo {
   readonly key: string;
 }
 
-/** The keys of your team. A key gives everything of the team, also making and revoking keys. */
+/** The keys of your team. A key gives access to everything of the team, also to making and revoking keys. */
 export class ApiKeys {
   private constructor() {}
 
@@ -47,7 +47,7 @@ export class ApiKeys {
     });
   }
 
-  /** Takes a key away from its holder, at once. False when there was none. The last one cannot be revoked. */
+  /** Revokes a key, at once. False when there was none. The last one cannot be revoked. */
   static revoke(id: string, opts: ConnectionOptions = {}): Promise<boolean> {
     return new ApiClient(resolveConfig(opts)).send({
       method: "DELETE",

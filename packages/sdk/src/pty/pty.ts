@@ -23,7 +23,7 @@ export interface PtyCreateOpts extends RequestOptions {
   readonly onData?: ((data: Uint8Array) => void | Promise<void>) | undefined;
   /** Default: the user of the template. */
   readonly user?: string | undefined;
-  /** Over `TERM=xterm-256color`, `LANG=C.UTF-8` and `LC_ALL=C.UTF-8`. */
+  /** Added to `TERM=xterm-256color`, `LANG=C.UTF-8` and `LC_ALL=C.UTF-8`, which they override. */
   readonly envs?: Readonly<Record<string, string>> | undefined;
   /** Default: the home directory of the user. */
   readonly cwd?: string | undefined;
@@ -89,7 +89,7 @@ export class Pty {
     return killProcess(this.client, this.context, pid, opts);
   }
 
-  /** Tells the session that its window has another size now. */
+  /** Sets the size of the session's window. */
   async resize(pid: number, size: PtySize, opts: RequestOptions = {}): Promise<void> {
     const request = { process: { selector: { case: "pid" as const, value: pid } }, pty: { size: checkSize(size) } };
     await unary(this.context, `resize terminal ${pid}`, { ...opts, notFoundReason: NO_PROCESS }, (o) => this.client.update(request, o));
@@ -136,7 +136,7 @@ export class Pty {
     return {
       kill: (options) => this.kill(pid, options),
       sendInput: (data, options) => this.sendInput(pid, typeof data === "string" ? encoder.encode(data) : data, options),
-      // A terminal has no end of input of its own: Ctrl-D at the start of a line is how its program is told.
+      // A terminal has no end of input of its own: Ctrl-D at the start of a line means it.
       closeStdin: (options) => this.sendInput(pid, Uint8Array.of(4), options),
     };
   }

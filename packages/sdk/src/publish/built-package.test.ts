@@ -54,7 +54,7 @@ test("is at most 60 kB gzipped with its dependencies, and needs no Node", async 
   expect(text).not.toMatch(/["']node:/);
 });
 
-test("templates come from a door of their own, and Node can open it", async () => {
+test("templates come from an entry of their own, which Node can load", async () => {
   writeFileSync(
     join(directory, "template.mjs"),
     `import { Template, waitForPort } from "./package/template/index.js";

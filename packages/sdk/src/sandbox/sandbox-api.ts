@@ -33,7 +33,7 @@ export interface EgressRules {
   readonly denyOut?: readonly string[] | undefined;
 }
 
-/** Who may talk to whom. The server refuses what it cannot enforce, and ignores nothing. */
+/** Network access of a sandbox. The server refuses a rule that it cannot enforce, and ignores none. */
 export interface NetworkOptions extends EgressRules {
   /** False: requests to the sandbox's ports need the header of `trafficAccessToken`. Default true. */
   readonly allowPublicTraffic?: boolean | undefined;
@@ -43,7 +43,7 @@ export interface NetworkOptions extends EgressRules {
 
 /** Replaces all egress rules; what is left out is cleared. */
 export interface NetworkUpdate extends EgressRules {
-  /** False: no way out of the sandbox. Default true. */
+  /** False: no connections from the sandbox to the outside. Default true. */
   readonly allowInternetAccess?: boolean | undefined;
 }
 
@@ -56,13 +56,13 @@ export interface CreateOptions {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Environment variables of every command. */
   readonly envs?: Readonly<Record<string, string>> | undefined;
-  /** False: no way out of the sandbox. Default true. */
+  /** False: no connections from the sandbox to the outside. Default true. */
   readonly allowInternetAccess?: boolean | undefined;
   readonly network?: NetworkOptions | undefined;
   readonly lifecycle?: LifecycleOptions | undefined;
   /**
-   * Names this creation: a repeat with the same key answers with the same sandbox. Default: a new key for each call; then what a call makes
-   * that is aborted, or takes too long, is killed in the background.
+   * Names this creation: a repeat with the same key answers with the same sandbox. Default: a new key for each call; then the
+   * sandbox of a call that was aborted, or took too long, is killed in the background.
    */
   readonly idempotencyKey?: string | undefined;
 }
@@ -78,7 +78,7 @@ export interface ListOptions extends RequestOptions {
   readonly order?: "asc" | "desc" | undefined;
   /** Page size, 1 to 100. Default 100. */
   readonly limit?: number | undefined;
-  /** Where to go on, from an earlier page. */
+  /** Token of the next page, from an earlier page. */
   readonly nextToken?: string | undefined;
 }
 
@@ -89,7 +89,7 @@ export const lifetimeSeconds = (timeoutMs: number): number => Math.ceil(timeoutM
 
 export const sandboxPath = (id: string, rest = ""): string => `/sandboxes/${encodeURIComponent(id)}${rest}`;
 
-/** What is given up while it is under way is undone in the background, unless the caller named the creation and may come back for it. */
+/** A create that is given up while it is under way is undone in the background, unless the caller gave an idempotency key and may repeat it. */
 export async function createSandbox(api: ApiClient, opts: CreateOptions, options: RequestOptions): Promise<SandboxAccess> {
   const request = createRequest(opts);
   const isSent = ![api.config.signal, options.signal].some((signal) => signal?.aborted);

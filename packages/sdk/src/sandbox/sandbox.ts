@@ -26,7 +26,7 @@ export type ForkResult =
   | { readonly sandbox?: undefined; readonly error: BoxyardError };
 
 /**
- * A sandbox: an isolated Linux machine with files and commands. `Sandbox.create()` starts one, `Sandbox.connect(id)` comes back to one.
+ * A sandbox: an isolated Linux machine with files and commands. `Sandbox.create()` starts one, `Sandbox.connect(id)` connects to one.
  * With `await using` it is killed at the end of the block.
  *
  * ```ts
@@ -74,7 +74,7 @@ export class Sandbox {
     return new Sandbox(api, await calls.createSandbox(api, opts, {}));
   }
 
-  /** Comes back to a running sandbox, or resumes a paused one. */
+  /** Connects to a running sandbox, or resumes a paused one. */
   static async connect(sandboxId: string, opts: SandboxConnectOpts = {}): Promise<Sandbox> {
     const api = new ApiClient(resolveConfig(opts));
     return new Sandbox(api, await calls.connectSandbox(api, sandboxId, opts.timeoutMs, {}));
@@ -169,7 +169,7 @@ export class Sandbox {
     return calls.getSandboxLogs(this.api, this.sandboxId, opts, opts);
   }
 
-  /** What the sandbox's agent noted of itself, oldest first: its last lines. `NotFoundError`: the agent is too old to tell. */
+  /** The last lines of the log of the sandbox's agent, oldest first. Throws `NotFoundError` when the agent is too old to have them. */
   getAgentLog(opts: RequestOptions = {}): Promise<string[]> {
     return agentLog(this.address, { config: this.api.config, metadata: this.metadata }, opts);
   }
@@ -192,25 +192,25 @@ export class Sandbox {
     return snapshots.pauseSandbox(this.api, this.sandboxId, opts, opts);
   }
 
-  /** Goes on after a pause, with at least this lifetime from now (default 300000 ms). One that runs goes on running. */
+  /** Resumes the sandbox after a pause, with at least this lifetime from now (default 300000 ms). A running sandbox keeps running. */
   async resume(opts: RequestOptions & { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     await calls.connectSandbox(this.api, this.sandboxId, opts.timeoutMs, opts);
   }
 
-  /** Makes running copies of the sandbox as it is now, memory included; it goes on itself. One result for each. */
+  /** Makes running copies of the sandbox as it is now, memory included; the sandbox itself keeps running. One result for each copy. */
   fork(opts: RequestOptions & snapshots.ForkOptions = {}): Promise<ForkResult[]> {
     return Sandbox.forksOf(this.api, this.sandboxId, opts, opts);
   }
 
   /**
-   * Goes on from one of this sandbox's snapshots, or from the one that it was made from: the same id, token, metadata and end, with the disk and
-   * the processes of then. When this fails it goes on as it was. Open connections are closed.
+   * Sets the sandbox back to one of its snapshots, or to the snapshot that it was made from: id, token, metadata and end stay, disk and processes
+   * become those of the snapshot. When this fails the sandbox keeps running as it was. Open connections are closed.
    */
   rollback(snapshotId: string, opts: RequestOptions = {}): Promise<void> {
     return snapshots.rollbackSandbox(this.api, this.sandboxId, snapshotId, opts);
   }
 
-  /** Keeps the sandbox's state as it is now, memory included; it goes on. `Sandbox.create(snapshotId)` makes sandboxes of it. */
+  /** Takes a snapshot of the sandbox as it is now, memory included; the sandbox keeps running. `Sandbox.create(snapshotId)` makes sandboxes of it. */
   createSnapshot(opts: RequestOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
     return snapshots.createSnapshot(this.api, this.sandboxId, opts, opts);
   }

@@ -9,7 +9,7 @@ import { getSandboxInfo, lifetimeSeconds, NO_SANDBOX, type Page, sandboxPath } f
 import { accessFromJson, type SandboxAccess, type SnapshotInfo, snapshotFromJson } from "./sandbox-info.ts";
 
 export interface PauseOptions {
-  /** False: only the disk is kept, and a resume starts the sandbox anew from it. Default true. */
+  /** False: only the disk is kept, and a resume boots the sandbox from it. Default true. */
   readonly keepMemory?: boolean | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface ForkOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What became of one of the wanted copies. */
+/** The result for one of the wanted copies. */
 export type Forked = { readonly access: SandboxAccess } | { readonly error: BoxyardError };
 
 export function forkSandbox(api: ApiClient, id: string, fork: ForkOptions, options: RequestOptions): Promise<Forked[]> {
@@ -64,9 +64,9 @@ async function forked(entry: unknown, what: string): Promise<Forked> {
 }
 
 export interface SnapshotOptions {
-  /** A name to find it by; the same name again keeps a new state under it. */
+  /** A name to find it by; the name means the newest snapshot that has it. */
   readonly name?: string | undefined;
-  /** False: only the disk is kept, and sandboxes made from it boot. Default true: their processes go on where they stood. */
+  /** False: only the disk is kept, and sandboxes made from it boot. Default true: their processes continue where they were. */
   readonly keepMemory?: boolean | undefined;
 }
 
@@ -104,7 +104,7 @@ export interface SnapshotListOptions extends RequestOptions {
   readonly name?: string | undefined;
   /** Page size, 1 to 100. Default 100. */
   readonly limit?: number | undefined;
-  /** Where to go on, from an earlier page. */
+  /** Token of the next page, from an earlier page. */
   readonly nextToken?: string | undefined;
 }
 

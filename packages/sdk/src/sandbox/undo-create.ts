@@ -5,14 +5,14 @@ import type { SandboxAccess } from "./sandbox-info.ts";
 /** Longer than a server works at one create. */
 const LIMIT_MS = 60_000;
 
-/** True when a request was given up by us while it was under way: nobody knows what came of it. */
+/** True when this client gave up a request while it was under way: its result is not known. */
 export function wasGivenUp(error: unknown): boolean {
   return (error instanceof AbortError || error instanceof TimeoutError) && error.status === undefined;
 }
 
 /**
  * Ends the sandbox that a given-up create may have made. Nobody knows its id, so the create is repeated under its idempotency key, which gives
- * the same sandbox, whatever became of the first request; that one is killed then. Never throws: what fails here ends with its own timeout.
+ * the same sandbox, whatever became of the first request; that one is killed then. Never throws: a sandbox that is left ends at its timeout.
  */
 export async function undoCreate(
   api: ApiClient,

@@ -9,13 +9,13 @@ import { sendArchive, sendSteps, type UploadOpts } from "./upload.ts";
 export interface BuildOpts extends calls.BuildResources, UploadOpts {
   /** Tags of this build. Default: `default`. */
   readonly tags?: readonly string[] | undefined;
-  /** Secrets by name, for commands that ask for them. The server keeps them nowhere and takes them out of the log. */
+  /** Secrets by name, for commands that ask for them. The server does not store them, and removes them from the log. */
   readonly secrets?: Readonly<Record<string, string>> | undefined;
   /** Gets the log of the build line by line; a returned promise is waited for, an error thrown here reaches the caller. */
   readonly onLog?: ((entry: BuildLogEntry) => void | Promise<void>) | undefined;
 }
 
-/** The build failed. The log tells more; the stack leads to the line that asked for what failed. */
+/** The build failed. The log has the details; the stack points to the line that asked for the failed step. */
 export class BuildError extends BoxyardError {
   override name = "BuildError";
   /** `base`, the number of a step from 1 on, or `finalize`; in a stage with the stage's name and a colon before it. */
@@ -32,7 +32,7 @@ export class BuildError extends BoxyardError {
 }
 
 const CANCEL_TIMEOUT_MS = 5000;
-/** Pauses between two looks at a build: short at first, for those that come from the cache. */
+/** Pauses between two requests for a build's status: short at first, for builds that come from the cache. */
 const FIRST_POLL_MS = 25;
 const POLL_MS = 200;
 
@@ -63,7 +63,7 @@ export async function beginBuild(api: ApiClient, parts: TemplateParts, name: str
   return build;
 }
 
-/** Who asked for what a build failed at. */
+/** The place that asked for the failed step. */
 function siteOf(parts: TemplateParts, step: string | undefined): CallSite | undefined {
   if (step === undefined) return undefined;
   if (step === "finalize") return parts.startAt;
@@ -84,7 +84,7 @@ export async function followBuild(api: ApiClient, build: calls.BuildRef, parts: 
       const { status, logs, reason } = await calls.buildStatus(api, build, seen, options);
       seen += logs.length;
       for (const entry of logs) await opts.onLog?.(entry);
-      // What is logged is shown before the end is told.
+      // Every log entry is delivered before the build's end.
       if (logs.length > 0) continue;
       if (status === "ready") return;
       if (status === "error") throw new BuildError(reason?.message ?? "the build failed", reason?.step, siteOf(parts, reason?.step));

@@ -1,4 +1,4 @@
-/** Where somebody's program, or a Dockerfile, asks for something. */
+/** A place in a program, or in a Dockerfile, that asks for a step of a build. */
 export interface CallSite {
   /** Path or URL of the file, if it is known. */
   readonly file?: string | undefined;

@@ -20,7 +20,7 @@ const take = (sources: string[], isAdd = false) => {
   return { paths: entries.map(({ path }) => path), sent };
 };
 
-test("sources with what they come to: dot files match, named links are followed, ignored files stay out", () => {
+test("sources, and the paths that they name: dot files match, named links are followed, ignored files stay out", () => {
   expect(take(["/a.txt"])).toEqual({ paths: ["a.txt"], sent: [{ path: "a.txt", name: "a.txt" }] });
   expect(take(["src"]).paths).toEqual(["src", "src/b.txt", "src/deep", "src/deep/keep.log"]);
   expect(take(["link"])).toEqual({ paths: take(["src"]).paths, sent: [{ path: "src", name: "link" }] });

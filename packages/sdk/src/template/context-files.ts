@@ -40,7 +40,7 @@ interface Rules {
 }
 
 /**
- * The entries that a COPY of a Dockerfile takes, and what each of its sources comes to. As with builders of images, patterns match dot files, and a
+ * The entries that a COPY of a Dockerfile takes, and its sources in the form that the server takes. As with builders of images, patterns match dot files, and a
  * link that is named stands for what it points to.
  *
  * @throws InvalidArgumentError with reason `copy_outside_context` or `copy_nothing`.

@@ -11,7 +11,7 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
   ADD: ["chown", "chmod", "link", "checksum"],
 };
 const URLS = /^(https?|ftp|ssh|git):\/\/|^git@/;
-/** Of a file; what ends so is a repository. */
+/** A URL of a file; one that ends in `.git` is a repository. */
 const FILE_URLS = /^https?:\/\/(?!.*\.git(#|$))/;
 const CHECKSUM = /^sha256:([0-9a-f]{64})$/;
 
@@ -42,7 +42,7 @@ export function copyOrAdd(stage: DockerfileStage, instruction: Instruction, stag
   const odd = urls.find((url) => instruction.name !== "ADD" || !FILE_URLS.test(url));
   if (odd !== undefined) throw unsupported(instruction, `${instruction.name} of ${odd}; use RUN with curl or git`);
   const checksum = checksumOf(stage, instruction, flags.get("checksum"), sources.length, urls.length);
-  if (from !== undefined && texts.length > 0) throw wrong(instruction, "a here-document is not in another stage");
+  if (from !== undefined && texts.length > 0) throw wrong(instruction, "a here-document cannot come from another stage");
   const files = sources.filter((source) => !URLS.test(source));
   if (files.length > 0) addSources(stage, instruction, files, target, from, stages);
   if (urls.length > 0) {
@@ -52,7 +52,7 @@ export function copyOrAdd(stage: DockerfileStage, instruction: Instruction, stag
   for (const text of texts) addText(stage, instruction, text, target);
 }
 
-/** What `--checksum=sha256:…` says; it is for one address alone. */
+/** The value of `--checksum=sha256:…`, which is for one URL alone. */
 function checksumOf(
   stage: DockerfileStage,
   instruction: Instruction,
@@ -122,7 +122,7 @@ export function stageOf(
   return from;
 }
 
-/** A file of the Dockerfile's own. */
+/** A file whose text is a here-document of the Dockerfile. */
 function addText(stage: DockerfileStage, instruction: Instruction, heredoc: Heredoc, { destination, chown, chmod }: Target): void {
   const text = heredoc.isExpanded ? stage.reading(instruction, (reader) => reader.inText(heredoc.text)) : heredoc.text;
   const args = [heredoc.word, destination, chown, chmod];

@@ -98,7 +98,7 @@ function escapeOf(lines: readonly string[]): string {
     const [, key = "", value = ""] = /^\s*#\s*([A-Za-z][\w-]*)\s*=\s*(.+?)\s*$/.exec(line) ?? [];
     if (key === "") break;
     if (key.toLowerCase() !== "escape") continue;
-    if (value !== "\\" && value !== "`") throw invalid(i + 1, "escape", `it can be \\ or \`, not '${value.slice(0, 20)}'`);
+    if (value !== "\\" && value !== "`") throw invalid(i + 1, "escape", `it must be \\ or \`, not '${value.slice(0, 20)}'`);
     return value;
   }
   return "\\";

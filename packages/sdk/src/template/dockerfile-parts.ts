@@ -10,7 +10,7 @@ export function originOf(image: string): TemplateOrigin {
 /** False for an image or a template that only COPY names: nothing is built on it. */
 export const isOfImage = ({ steps }: Pick<TemplateStage, "steps">) => steps.length > 0;
 
-/** By which the triggers of what a stage begins with are known. */
+/** Key of an origin in maps of triggers. */
 export const triggerKey = (origin: TemplateOrigin | undefined) => JSON.stringify(origin);
 
 /** `FROM scratch`: what is copied into it is all there is. */
@@ -55,7 +55,7 @@ function stagesOf(wanted: DockerfileStage, known: ReadonlyMap<string, Dockerfile
   return [...stages.values()];
 }
 
-/** What the file leaves unset. An empty image has neither the user nor the directory that others have. */
+/** Steps that set user and working directory where the file does not. An empty image has neither of the default ones. */
 function endOf(wanted: DockerfileStage): TemplateStep[] {
   if (isEmpty(wanted)) return [];
   const at = wanted.at(wanted.line);

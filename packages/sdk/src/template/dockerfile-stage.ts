@@ -26,10 +26,10 @@ export class DockerfileStage {
   readonly file: FileFacts;
   /** Of FROM. */
   readonly line: number;
-  /** By which COPY --from and FROM know it; its number else. */
+  /** Name by which COPY --from and FROM refer to the stage; its number when it has none. */
   readonly name: string;
   readonly origin: TemplateOrigin | undefined;
-  /** Why it cannot be built; told when it is needed. */
+  /** Throws the reason why the stage cannot be built; called only when the stage is needed. */
   refusal: (() => never) | undefined;
   readonly steps: TemplateStep[] = [];
   /** What COPY takes files out of: names of other stages, and images. */
@@ -41,7 +41,7 @@ export class DockerfileStage {
   readonly env = new Map<string, string>();
   /** ENV whose value only the server will know. */
   readonly unknown = new Set<string>();
-  /** Of RUN, CMD and ENTRYPOINT in shell form; undefined: the usual one. */
+  /** Shell of RUN, CMD and ENTRYPOINT in shell form; undefined: the default one. */
   shell: readonly string[] | undefined;
   entrypoint: CommandForm | undefined;
   cmd: CommandForm | undefined;
@@ -99,7 +99,7 @@ export class DockerfileStage {
     return this.steps.slice(2).some((step) => step.type === type);
   }
 
-  /** Reads words with the variables of the moment; what is wrong with them is told with the instruction's line. */
+  /** Reads words with the variables that are set so far. Errors name the instruction's line. */
   reading<T>(instruction: Instruction, read: (words: WordReader) => T): T {
     const known = new Map<string, string>();
     const deferred = new Map<string, string>();

@@ -1,18 +1,18 @@
-/** Variables of a moment. */
+/** Variables that are set at one place of a file. */
 export interface Variables {
-  /** What the file itself tells. */
+  /** Values that the file itself determines. */
   readonly known: ReadonlyMap<string, string>;
-  /** What the server makes values of: texts that refer to variables of the image. */
+  /** Texts that refer to variables of the image: the server makes the values of them. */
   readonly deferred: ReadonlyMap<string, string>;
 }
 
-/** Text of a Dockerfile that has no meaning. */
+/** A word of a Dockerfile that cannot be read. */
 export class WordError extends Error {}
 
 /** A piece of a text: as it is, or a reference to a variable that only the server knows. */
 type Piece = { readonly text: string } | { readonly reference: string };
 
-/** Never set: with it, a `$` that is meant as such survives the server, which puts variables in once. */
+/** Refers to a variable that is never set, with the default `$`: so a literal `$` survives the server's replacement of variables. */
 const DOLLAR = "$" + "{BOXYARD_NOTHING:-$}";
 
 /** Cuts a text where words end, outside of quotes; the words keep their quotes. */
@@ -36,7 +36,7 @@ export function splitWords(text: string, escapeChar: string): string[] {
   return words;
 }
 
-/** Reads one word: quotes and escapes go, `$NAME` and `${NAME…}` become what they stand for. */
+/** Reads one word: quotes and escapes are removed, `$NAME` and `${NAME…}` are replaced. */
 export class WordReader {
   private readonly variables: Variables;
   private readonly escapeChar: string;
@@ -54,7 +54,7 @@ export class WordReader {
   /** The text, if this file alone says what it is. Throws `WordError` that names the variable it would need. */
   here(word: string): string {
     return plain(this.read(word), (reference) => {
-      throw new WordError(`${reference} is not set in this file; what names files and images cannot come from the image's own variables`);
+      throw new WordError(`${reference} is not set in this file; names of files and images cannot use the image's own variables`);
     });
   }
 
@@ -64,7 +64,7 @@ export class WordReader {
     return pieces.every((piece) => "text" in piece) ? plain(pieces, () => "") : undefined;
   }
 
-  /** Of a text that is no word, such as a here-document: quotes are characters like others. */
+  /** The value of a text that is not a word, such as a here-document: quotes have no meaning there. */
   inText(text: string): string {
     return plain(new Scan(text, this.variables, this.escapeChar).pieces(true), () => "");
   }
@@ -74,7 +74,7 @@ export class WordReader {
   }
 }
 
-/** A text that the server is to take as it stands. */
+/** A text in which the server replaces nothing. */
 export const literal = (text: string): string => render([{ text }]);
 
 function plain(pieces: readonly Piece[], unknown: (reference: string) => string): string {
@@ -199,7 +199,7 @@ class Scan {
     const kind = operator.at(-1);
     if (value === undefined && kind !== "?") {
       const text = plain(inner(), () => "{");
-      if (/[{}]/.test(text)) throw new WordError(`what stands for ${name} if it is not set must be known in this file`);
+      if (/[{}]/.test(text)) throw new WordError(`the alternative value of ${name} must be known in this file`);
       this.refer(`$\{${name}:${kind}${text}}`);
     } else if (kind === "?") {
       if (value === undefined) throw new WordError(`${name}: ${plain(inner(), () => "") || "is not set in this file"}`);
@@ -209,7 +209,7 @@ class Scan {
     else if ((kind === "-") !== isSet) this.append(inner());
   }
 
-  /** `#`, `##`, `%`, `%%` take a pattern away, `/` and `//` replace it. */
+  /** `#`, `##`, `%`, `%%` remove a pattern, `/` and `//` replace it. */
   private trimmed(name: string, value: string | undefined, modifier: string): void {
     const [, operator = "", pattern = "", by = ""] =
       /^(##?|%%?)([\s\S]*)$/.exec(modifier) ?? /^(\/\/?)([^/]*)\/?([\s\S]*)$/.exec(modifier) ?? [];
@@ -268,7 +268,7 @@ function matches(pattern: string, text: string): boolean {
 
 const upTo = (count: number) => Array.from({ length: count + 1 }, (_, i) => i);
 
-/** `#` and `##` take the shortest and longest beginning away that a pattern matches, `%` and `%%` the end. */
+/** `#` and `##` remove the shortest and longest beginning that a pattern matches, `%` and `%%` the end. */
 function cut(value: string, pattern: string, operator: string): string {
   const isLongest = operator.length === 2;
   const places = upTo(value.length);
@@ -280,7 +280,7 @@ function cut(value: string, pattern: string, operator: string): string {
   return value.slice(0, start ?? value.length);
 }
 
-/** Puts a text in the place of what a pattern matches, as much as it can, the first time or always. */
+/** Replaces the longest match of a pattern, the first or every one. */
 function replaced(value: string, pattern: string, by: string, isAlways: boolean): string {
   let done = "";
   for (let at = 0; at < value.length; ) {

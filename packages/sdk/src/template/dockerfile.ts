@@ -20,7 +20,7 @@ export interface DockerfileInput {
   readonly triggers?: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
-/** Says nothing about what is in the template, or nothing that a sandbox could do. */
+/** Instructions that change neither the template's files nor what its sandboxes do. */
 const WITHOUT_EFFECT = new Set(["EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME"]);
 const STAGE_NAME = /^[a-z][a-z0-9_.-]*$/;
 
@@ -61,7 +61,7 @@ function before(known: ReadonlyMap<string, DockerfileStage>, stage: DockerfileSt
   return new Map([...known].filter(([, other]) => other !== stage));
 }
 
-/** What is set in every file before FROM. Sandboxes run on the processor of the server; this program is taken to run on the same kind. */
+/** Variables that are set before FROM in every file. Sandboxes run on the server's processor, which is assumed to be of the same kind as this program's. */
 function platformArgs(args: Readonly<Record<string, string>>): [string, string][] {
   const arch = process.arch === "x64" ? "amd64" : process.arch;
   const facts = ["TARGET", "BUILD"].flatMap((side): [string, string][] => [
@@ -88,7 +88,7 @@ function argWords(instruction: Instruction, escapeChar: string): [key: string, v
   return words.map((word) => {
     const at = word.indexOf("=");
     const key = at < 0 ? word : word.slice(0, at);
-    if (!/^[A-Za-z_]\w*$/.test(key)) throw wrong(instruction, `'${key}' is no name of a variable`);
+    if (!/^[A-Za-z_]\w*$/.test(key)) throw wrong(instruction, `'${key}' is not a valid name of a variable`);
     return [key, at < 0 ? undefined : word.slice(at + 1)];
   });
 }
@@ -96,17 +96,17 @@ function argWords(instruction: Instruction, escapeChar: string): [key: string, v
 function from(file: FileFacts, instruction: Instruction, index: number, known: ReadonlyMap<string, DockerfileStage>): DockerfileStage {
   const { flags, rest } = flagsOf(instruction);
   const flag = [...flags.keys()].find((name) => name !== "platform");
-  if (flag) throw wrong(instruction, `there is no --${flag}`);
+  if (flag) throw wrong(instruction, `FROM has no flag --${flag}`);
   const [word = "", as, name = String(index), ...more] = splitWords(rest, file.escapeChar);
   if (more.length > 0 || (as !== undefined && (as.toUpperCase() !== "AS" || name === String(index)))) {
-    throw wrong(instruction, "it is FROM image [AS name]");
+    throw wrong(instruction, "the form is FROM image [AS name]");
   }
   const lower = name.toLowerCase();
   if (as !== undefined && !STAGE_NAME.test(lower)) throw wrong(instruction, `'${name}' cannot be the name of a stage`);
   if (known.has(lower)) throw wrong(instruction, `there are two stages '${lower}'`);
   const reader = readerOf(file.globals, file.escapeChar);
   const image = reader.known(word) ?? "";
-  if (image === "") throw wrong(instruction, `FROM needs an image, and '${word}' is none`);
+  if (image === "") throw wrong(instruction, `FROM needs an image, and '${word}' is not one`);
   const platform = reader.known(flags.get("platform") ?? "");
   const own = file.globals.get("TARGETPLATFORM");
   const parent = /^\d+$/.test(image) ? undefined : known.get(image.toLowerCase());
@@ -114,7 +114,7 @@ function from(file: FileFacts, instruction: Instruction, index: number, known: R
   return new DockerfileStage(file, { line: instruction.line, name: lower, origin: originOf(image), refusal }, parent);
 }
 
-/** Found out only when the stage is needed. */
+/** Refuses an image for another platform; called only when the stage is needed. */
 function refusalOf(instruction: Instruction, platform: string | undefined, own: string | undefined): (() => never) | undefined {
   const refuse = (what: string) => () => {
     throw unsupported(instruction, what);
@@ -153,7 +153,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   ENTRYPOINT(stage, instruction) {
     stage.entrypoint = commandOf(instruction);
     stage.commandLine = instruction.line;
-    // What it inherited was meant for the entry point that it had.
+    // An inherited CMD belongs to the entry point that was inherited with it.
     if (!stage.ownCmd) stage.cmd = undefined;
   },
   SHELL(stage, instruction) {
@@ -167,7 +167,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 
 const NO_TRIGGERS = new Set(["FROM", "ONBUILD", "MAINTAINER"]);
 
-/** Done in the stages that begin with this one. */
+/** An instruction that is done in the stages that begin with this one. */
 function trigger(stage: DockerfileStage, instruction: Instruction): void {
   stage.triggers.push(triggerOf(instruction));
 }
@@ -180,10 +180,10 @@ function triggerOf(instruction: Instruction): Instruction {
   return { ...instruction, name: upper, rest };
 }
 
-/** Those of an image, as if they stood after FROM. */
+/** Triggers of an image, as if they stood after FROM. */
 const triggersOf = (from: Instruction, texts: readonly string[]) => texts.map((text) => triggerOf(triggerFrom(text, from.line)));
 
-/** The ready command of what ENTRYPOINT and CMD start. How often to look, and for how long, is the server's to say. */
+/** The ready command of what ENTRYPOINT and CMD start. The server decides how often and how long it is run. */
 function healthCheck(stage: DockerfileStage, instruction: Instruction): void {
   const { rest } = flagsOf(instruction);
   const [, kind = "", command = ""] = /^(\S+)\s*([\s\S]*)$/.exec(rest) ?? [];
@@ -192,12 +192,12 @@ function healthCheck(stage: DockerfileStage, instruction: Instruction): void {
     return;
   }
   if (kind.toUpperCase() !== "CMD" || command === "")
-    throw wrong(instruction, "it is HEALTHCHECK [OPTIONS] CMD command, or HEALTHCHECK NONE");
+    throw wrong(instruction, "the form is HEALTHCHECK [OPTIONS] CMD command, or HEALTHCHECK NONE");
   stage.health = commandOf({ ...instruction, rest: command });
   stage.healthLine = instruction.line;
 }
 
-/** What cannot be done matters only if the stage is needed. */
+/** An unsupported instruction is an error only if its stage is needed. */
 function applyOrRefuse(stage: DockerfileStage, instruction: Instruction, stages: ReadonlyMap<string, DockerfileStage>): void {
   try {
     apply(stage, instruction, stages);
@@ -249,7 +249,7 @@ function environment(stage: DockerfileStage, instruction: Instruction): void {
     pairs.map(([name, raw]) => ({ name, text: reader.forServer(raw), known: reader.known(raw) })),
   );
   for (const { name, known } of read) {
-    if (!/^[A-Za-z_]\w*$/.test(name)) throw wrong(instruction, `'${name}' is no name of a variable`);
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw wrong(instruction, `'${name}' is not a valid name of a variable`);
     stage.env.delete(name);
     stage.unknown.delete(name);
     if (known === undefined) stage.unknown.add(name);

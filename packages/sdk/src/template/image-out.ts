@@ -15,7 +15,7 @@ export interface PushProgress {
 }
 
 export interface PushOpts {
-  /** Login of the registry. The server uses it for this push and keeps it nowhere. */
+  /** Login of the registry. The server uses it for this push and does not store it. */
   readonly registry?: RegistryAccess | undefined;
   readonly onProgress?: ((progress: PushProgress) => void) | undefined;
   /** Aborting ends the push; what the registry has by then is not sent again by the next one. */
@@ -115,7 +115,7 @@ interface StreamRequest {
   readonly body?: unknown;
 }
 
-/** Hands a long answer on piece by piece; it may take any time, but not stand still. */
+/** Passes a long answer to `sink` piece by piece. It may take any time, but fails when nothing comes for `STALL_MS`. */
 async function stream(
   api: ApiClient,
   request: StreamRequest,

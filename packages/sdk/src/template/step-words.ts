@@ -3,7 +3,7 @@ import type { CopyOpts } from "./template-opts.ts";
 
 /* The texts that a template's steps are made of. */
 
-/** Sources of packages need no answers from a person. */
+/** Installs packages without questions. */
 const APT = "DEBIAN_FRONTEND=noninteractive apt-get";
 
 export const listOf = (texts: string | readonly string[]): readonly string[] => (typeof texts === "string" ? [texts] : texts);

@@ -90,11 +90,11 @@ export type TemplateOrigin =
   /** Path of an OCI archive on this machine. */
   | { readonly fromArchive: string };
 
-/** What sandboxes of a template do without. What is left out stays as in the template that it is made from, else allowed. */
+/** Restrictions of a template's sandboxes. One that is left out is as in the template that this one is made from, else off. */
 export interface TemplateRestrictions {
   /** No program gains privileges by being started: neither `sudo` nor file capabilities (`ping`) work. */
   readonly noNewPrivileges?: boolean | undefined;
-  /** Root looks into no process of another user; users still debug their own programs. */
+  /** Root cannot inspect processes of other users; users can still debug their own programs. */
   readonly noPtrace?: boolean | undefined;
   /** Files that one process may have open, 1,024 or more. The server's own limit (16,384 unless its operator set another) holds beside it. */
   readonly maxOpenFiles?: number | undefined;

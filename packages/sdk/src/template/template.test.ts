@@ -150,7 +150,7 @@ test("an abort cancels the build", async () => {
   expect([error.name, fake.seen.at(-1)?.path]).toEqual(["AbortError", "/templates/t1/builds/b1/cancel"]);
 });
 
-test("background: starts, and tells how it does when asked", async () => {
+test("background: starts, and gives the status when asked", async () => {
   fake.end = { status: "building" };
   const build = await Template.fromTemplate("base").buildInBackground("app:dev", options);
   const first = await Template.getBuildStatus(build, options);
@@ -182,7 +182,7 @@ test("templates: exists, list, look at, tag, delete", async () => {
   await Template.removeTags("app", ["stable"], options);
   expect(fake.seen.at(-1)).toMatchObject({ method: "DELETE", path: "/templates/tags", body: { name: "app", tags: ["stable"] } });
   expect([await Template.delete("app", options), await Template.delete("no", options)]).toEqual([true, false]);
-  expect(Template.getInfo("no", options)).rejects.toBeInstanceOf(NotFoundError);
+  await expect(Template.getInfo("no", options)).rejects.toBeInstanceOf(NotFoundError);
 });
 
 test("builders are values: a step added to one is not in another", async () => {

@@ -70,10 +70,10 @@ export class Template {
   }
 
   /**
-   * Takes over the text of a Dockerfile, with all the stages that the wanted one needs. `FROM boxyard/NAME` begins with a template, other names
+   * Makes a template of the text of a Dockerfile, with all the stages that the wanted one needs. `FROM boxyard/NAME` begins with a template, other names
    * are images. ENTRYPOINT and CMD become the start command.
    *
-   * @throws InvalidArgumentError naming the line of what cannot be taken over.
+   * @throws InvalidArgumentError naming the line that is wrong or not supported.
    */
   static fromDockerfile(text: string, opts: DockerfileOpts = {}): Template {
     const { context = ".", args = {}, target, file, onNote } = opts;
@@ -97,7 +97,7 @@ export class Template {
   }
 
   /**
-   * Copies files out of another template: one on the server, by its name, or one that is built for this purpose and kept nowhere. Paths are those
+   * Copies files out of another template: one on the server, by its name, or one that is built for this purpose and not kept. Paths are those
    * inside; `*` and `?` match.
    */
   copyFrom(from: Template | string, sources: string | readonly string[], destination: string, opts: CopyOpts = {}): Template {
@@ -116,18 +116,18 @@ export class Template {
     return this.with(opts.secrets === undefined ? step : { ...step, secrets: opts.secrets });
   }
 
-  /** Sets environment variables, for later steps and for sandboxes. `$NAME` in a value is what it is at that moment. */
+  /** Sets environment variables, for later steps and for sandboxes. `$NAME` in a value is replaced by that variable's value at this step. */
   env(variables: Readonly<Record<string, string>>): Template {
     const flat = Object.entries(variables).flat();
     return flat.length === 0 ? this : this.with(this.newStep("ENV", flat));
   }
 
-  /** Working directory of later steps and of sandboxes; made if need be. */
+  /** Working directory of later steps and of sandboxes; made if it is missing. */
   workdir(path: string): Template {
     return this.with(this.newStep("WORKDIR", [path]));
   }
 
-  /** User of later steps and of sandboxes; made if need be. */
+  /** User of later steps and of sandboxes; made if it is missing. */
   user(name: string): Template {
     return this.with(this.newStep("USER", [name]));
   }
@@ -147,7 +147,7 @@ export class Template {
     return this.run(npmInstall(packages, opts.global), opts.global ? { user: "root" } : {});
   }
 
-  /** Steps that follow are done anew, also when the cache has their like. */
+  /** Later steps are not taken from the cache. */
   skipCache(): Template {
     return this.change({ force: true });
   }
@@ -162,15 +162,15 @@ export class Template {
     return this.change({ readyCmd: command, startAt: callSite(import.meta.url) });
   }
 
-  /** Takes privileges from the template's sandboxes: for programs that need none, one way less to become root inside. Calls add up. */
+  /** Restricts the privileges of programs in the template's sandboxes, which leaves fewer ways to become root inside. Calls add up. */
   restrict(restrictions: TemplateRestrictions): Template {
     return this.change({ restrictions: { ...this.parts.restrictions, ...restrictions } });
   }
 
   /**
    * Whether sandboxes start from the memory of one in which the start command was ready (default, where the server can), or each runs the start
-   * command. Turn it off for programs that must not begin as copies of one another: generators of random numbers that they have seeded
-   * themselves go on alike.
+   * command. Turn it off for programs that must not begin as copies of one another: generators of random numbers that they have
+   * seeded themselves give the same numbers.
    */
   startFromMemory(enabled: boolean): Template {
     return this.change({ startFromMemory: enabled });
@@ -189,13 +189,13 @@ export class Template {
     return build;
   }
 
-  /** Uploads the files and starts a build; `Template.getBuildStatus` tells how it does. */
+  /** Uploads the files and starts a build; `Template.getBuildStatus` shows its state. */
   async buildInBackground(name: string, opts: TemplateBuildOpts = {}): Promise<calls.NewBuild> {
     const api = new ApiClient(resolveConfig(opts));
     return beginBuild(api, await withTriggers(api, this.parts, opts), name, opts);
   }
 
-  /** How a build does, with the log from entry `logsOffset` on (default 0; at most 100 entries). */
+  /** The status of a build, with the log from entry `logsOffset` on (default 0; at most 100 entries). */
   static getBuildStatus(
     build: calls.BuildRef,
     opts: ConnectionOptions & { readonly logsOffset?: number | undefined } = {},
@@ -255,7 +255,7 @@ export class Template {
     return calls.assignTags(new ApiClient(resolveConfig(opts)), target, typeof tags === "string" ? [tags] : tags, {});
   }
 
-  /** Takes tags away. A build that no tag points to any more starts by its id (`name:<buildID>`) as long as its files are kept, some weeks at most. */
+  /** Removes tags. Sandboxes can start from a build without a tag by its id (`name:<buildID>`) while its files are kept, some weeks at most. */
   static removeTags(name: string, tags: string | readonly string[], opts: ConnectionOptions = {}): Promise<void> {
     return calls.removeTags(new ApiClient(resolveConfig(opts)), name, typeof tags === "string" ? [tags] : tags, {});
   }

@@ -15,7 +15,7 @@ import { writeTarGz } from "./tar.ts";
 import { type UploadLink, uploadLink } from "./template-api.ts";
 import { urlEntries } from "./url-files.ts";
 
-/** How the files of one COPY are doing. */
+/** Progress of the files of one COPY. */
 export interface UploadState {
   /** Number of the step, from 1; 0 for the archive that a template begins with. */
   readonly step: number;
@@ -37,7 +37,7 @@ export interface UploadOpts extends RequestOptions {
 
 const UPLOAD_TIMEOUT_MS = 3_600_000;
 
-/** Makes sure that the server has the files of these steps, and gives the steps as it takes them. */
+/** Uploads the files of these steps that the server does not have, and returns the steps in the form that it takes. */
 export async function sendSteps(
   api: ApiClient,
   templateId: string,
@@ -99,7 +99,7 @@ async function sendBound(
 
 type Copied = NonNullable<TemplateStep["copy"]>;
 
-/** What a COPY or ADD takes along; what is wrong with it is told with its place in the program or Dockerfile. */
+/** The files of a COPY or ADD. Errors name its place in the program or Dockerfile. */
 async function filesOf(
   copy: Copied,
   at: TemplateStep["at"],
@@ -141,7 +141,7 @@ interface Files {
   readonly hash: string;
   readonly entries: readonly ContextEntry[];
   readonly source: string;
-  /** Also when the server has them. */
+  /** True: upload them also when the server has them. */
   readonly again: boolean;
 }
 
@@ -171,7 +171,7 @@ async function sendFiles(
   }
 }
 
-/** Makes sure that the server has an archive; the hash under which it has it. */
+/** Uploads an archive that the server does not have; returns the hash under which the server has it. */
 export async function sendArchive(api: ApiClient, templateId: string, path: string, opts: UploadOpts): Promise<string> {
   const tell = (state: UploadState["state"], bytes?: number) => opts.onUpload?.({ step: 0, source: path, state, bytes });
   tell("packing");
