@@ -19,7 +19,7 @@ test("finds files that import each other, whatever is between them, types includ
   ]);
 });
 
-test("finds a file that imports itself, and tells a group of circles once", () => {
+test("finds a file that imports itself, and reports a group of circles once", () => {
   const sources = [
     source("a.ts", 'import "./a.ts";'),
     source("b.ts", 'import { c } from "./c.ts";'),
@@ -32,7 +32,7 @@ test("finds a file that imports itself, and tells a group of circles once", () =
   ]);
 });
 
-test("is content with a tree, with packages by their names, and with comments", () => {
+test("accepts a tree, imports of packages by name, and comments", () => {
   const sources = [
     source("a.ts", 'import { b } from "./b.ts";', 'import { c } from "@boxyard/core";'),
     source("b.ts", '// import { a } from "./a.ts";', 'import { gone } from "./gone.ts";'),

@@ -15,7 +15,7 @@ interface Source {
   readonly text: string;
 }
 
-/** Exports whose name stands in no other file. A name that stands elsewhere by chance hides one; none is reported by mistake. */
+/** Exports whose name stands in no other file. A name that another file uses for something else hides a dead export; no used export is reported. */
 export function deadExports(sources: readonly Source[]): DeadExport[] {
   const filesOf = new Map<string, number>();
   for (const { text } of sources) for (const word of new Set(text.match(WORD))) filesOf.set(word, (filesOf.get(word) ?? 0) + 1);

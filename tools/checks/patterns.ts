@@ -1,7 +1,7 @@
 import { parse } from "acorn";
 import { analyse } from "scslre";
 
-/** Packages whose patterns read what strangers send. (The SDK and the command line read their own user's files.) */
+/** Packages whose patterns read untrusted input. (The SDK and the command line read their own user's files.) */
 const CHECKED = /^packages\/(agent|agent-client|core|driver|driver-local|http1|server|spec)\/src\//;
 const NOT_SHIPPED = /(\.test|-contract)\.ts$|\/testing\//;
 
@@ -24,8 +24,8 @@ interface Node {
 const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
 
 /**
- * Regular expressions of a file that may take more than linear time: they backtrack, or begin anew at each character of what they have just
- * read. One line of a stranger then stops the whole server. Of a text that is put together at run time only the fixed parts are seen.
+ * Regular expressions of a file that may take more than linear time: they backtrack, or begin again at each character that they have just
+ * read. One untrusted line then stops the whole server. Of a pattern that is put together at run time only the fixed parts are checked.
  */
 export function checkPatterns({ path, text }: { readonly path: string; readonly text: string }): PatternFinding[] {
   if (!CHECKED.test(path) || NOT_SHIPPED.test(path)) return [];

@@ -24,7 +24,7 @@ export interface SleepFinding {
 
 export const isTestCode = (path: string): boolean => /\.test\.tsx?$|^e2e\/.*\.ts$|\/testing\/|^packages\/testkit\//.test(path);
 
-/** Every wait for a fixed time. In a loop it is the pause between two looks at a state, which is fine. */
+/** Every wait for a fixed time. In a loop a fixed time is the pause between two checks of a state, which is fine. */
 export function checkSleeps({ path, text }: { readonly path: string; readonly text: string }): SleepFinding[] {
   const lines = text.split("\n");
   return lines.flatMap((line, index) => {
@@ -37,7 +37,7 @@ export function checkSleeps({ path, text }: { readonly path: string; readonly te
 
 const isReasoned = (lines: readonly string[], index: number) => [lines[index], lines[index - 1]].some((line) => REASON.test(line ?? ""));
 
-/** True when one stands in no loop of the shell's. */
+/** True when a shell's sleep stands outside of the shell's loops. */
 const hasShellSleep = (line: string) =>
   [...line.matchAll(SHELL_SLEEP)].some(({ index }) => {
     const last = [...line.slice(0, index).matchAll(SHELL_LOOP)].at(-1)?.[0] ?? "done";

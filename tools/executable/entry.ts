@@ -1,7 +1,7 @@
 /* Where the single executable begins: as the command line client or, with a hidden first argument, as another of our programs. */
 import { PROGRAM } from "@boxyard/core";
 
-/** They find their own arguments where they find them in a checkout. */
+/** So that each program finds its arguments where they are in a checkout. */
 function withoutFirstArgument(): void {
   process.argv.splice(2, 1);
 }

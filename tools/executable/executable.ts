@@ -38,7 +38,7 @@ export async function buildExecutable(options: BuildOptions, { env, progress }: 
   removeLeftovers();
   mkdirSync(work);
   try {
-    progress("what it is made of");
+    progress("runtime and packages");
     const runtime = await runtimeFile(options.baseline, env);
     const carried = join(work, CARRIED_DIRECTORY);
     mkdirSync(carried);
@@ -57,7 +57,7 @@ export async function buildExecutable(options: BuildOptions, { env, progress }: 
   return { path, build, bytes: statSync(path).size, made: true };
 }
 
-/** What builds left that were ended from outside. */
+/** Removes directories that killed builds left. */
 function removeLeftovers(): void {
   for (const name of readdirSync(DIRECTORY)) {
     const isOurs = name === `${WORK}${process.pid}`;
@@ -111,7 +111,7 @@ async function compile({ outfile, runtime, carried, build }: CompileInput): Prom
       outfile,
       executablePath: runtime,
       assets: [carried],
-      // A directory that somebody runs it in must not configure it.
+      // The working directory must not configure the executable.
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,

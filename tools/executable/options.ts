@@ -12,13 +12,13 @@ export interface BuildOptions {
 
 export const HELP = `Usage: boxyard dist [options]
 
-Make what can be carried away from this checkout, in dist/: one executable of everything (boxyard), for machines without Node, and the package of the
-TypeScript client (boxyard-sdk-VERSION.tgz), for npm and its kin.
+Make the files for use outside of this checkout, in dist/: one executable of everything (boxyard), for machines without Node, and the package of the
+TypeScript client (boxyard-sdk-VERSION.tgz), for npm and other package managers.
 
 Options:
   --packages   only the packages
   --baseline   an executable for x86-64 machines without AVX2 (boxyard-baseline)
-  --force      also when nothing has changed
+  --force      make the executable also when nothing has changed
   -h, --help   show help
 
 Examples:

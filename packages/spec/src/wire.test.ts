@@ -10,7 +10,7 @@ test("an envelope says its flags and its length", () => {
   expect(envelopeLength(new Uint8Array([0, 0xff, 0xff, 0xff, 0xff]))).toBe(2 ** 32 - 1);
 });
 
-test("a user of any letters stands in Basic as UTF-8, without a password", () => {
+test("a user name of any letters is UTF-8 in Basic authentication, without a password", () => {
   expect(basicUser("user")).toBe(`Basic ${Buffer.from("user:").toString("base64")}`);
   expect(basicUser("jürgen")).toBe(`Basic ${Buffer.from("jürgen:").toString("base64")}`);
 });

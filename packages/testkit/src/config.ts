@@ -11,7 +11,7 @@ export interface TestConfig {
   readonly ci: boolean;
   /** Data directory of the installation that the suite `hostile` is to attack; undefined: tests start servers of their own. */
   readonly installedDataDir: string | undefined;
-  /** How a test tells its server of faults (`platform/faults.ts`). */
+  /** File through which a test asks its server for faults (`platform/faults.ts`). */
   readonly faultFile: string | undefined;
   /** The environment that children inherit. */
   readonly env: Readonly<Record<string, string | undefined>>;

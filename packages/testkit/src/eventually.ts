@@ -1,17 +1,17 @@
 import { AppError, systemClock } from "@boxyard/core";
 
 export interface EventuallyOptions {
-  /** Milliseconds after which it is a failure; 10 s by default. */
+  /** Milliseconds until the wait fails; 10,000 by default. */
   readonly withinMs?: number;
-  /** Milliseconds between two looks; 20 by default. */
+  /** Milliseconds between two calls of `look`; 20 by default. */
   readonly everyMs?: number;
 }
 
 type Falsy = undefined | null | false | 0 | "";
 
 /**
- * Waits for a level, never for a moment: looks until `look` returns something truthy and returns that. After the deadline it throws
- * `deadline_exceeded` with `what` and, when the last look threw, that error as the cause.
+ * Waits for a state, never for an event: calls `look` until it returns a truthy value, and returns that. After the deadline it throws
+ * `deadline_exceeded` with `what` and, when the last call threw, that error as the cause.
  */
 export async function eventually<T>(what: string, look: () => T | Falsy | Promise<T | Falsy>, options: EventuallyOptions = {}): Promise<T> {
   const withinMs = options.withinMs ?? 10_000;
@@ -33,7 +33,7 @@ export async function eventually<T>(what: string, look: () => T | Falsy | Promis
 }
 
 /**
- * Proves an absence, for which nothing but time can be waited: looks for `forMs` milliseconds, and throws `failed_precondition` with `what` as soon
+ * Proves that something does not happen, which takes time: calls `look` for `forMs` milliseconds, and throws `failed_precondition` with `what` as soon
  * as `look` returns something falsy. It can miss a fault on a slow machine, and never reports one that is not there.
  */
 export async function staysTrueFor(forMs: number, what: string, look: () => unknown): Promise<void> {

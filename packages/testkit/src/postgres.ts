@@ -43,7 +43,7 @@ class PostgresProcess implements TestPostgres {
   private databases = 0;
 
   async init(): Promise<void> {
-    // It refuses to be root.
+    // PostgreSQL refuses to run as root.
     chownSync(this.directory, this.ids.uid, this.ids.gid);
     chmodSync(this.directory, 0o700);
     const argv = ["initdb", "-D", join(this.directory, "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions"];
@@ -96,13 +96,13 @@ class PostgresProcess implements TestPostgres {
     this.signalAll("SIGCONT");
   }
 
-  /** To the first process, and then to those that it has started: stopped, it starts no more. */
+  /** Signals the first process, and then those that it has started: a stopped process starts no others. */
   private signalAll(signal: "SIGSTOP" | "SIGCONT"): void {
     for (const pid of this.processes()) {
       try {
         process.kill(pid, signal);
       } catch (error) {
-        // Those of connections end by themselves.
+        // Processes of connections end by themselves.
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     }

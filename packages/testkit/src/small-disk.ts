@@ -8,7 +8,7 @@ import { eventually } from "./eventually.ts";
 export interface SmallDisk {
   /** Where it is mounted. */
   readonly path: string;
-  /** Takes it away with all that is on it, once nothing uses it any more. */
+  /** Removes it with all that is on it; waits until nothing uses it any more. */
   remove(): Promise<void>;
 }
 

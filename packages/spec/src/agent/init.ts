@@ -15,11 +15,11 @@ export interface AgentInitRequest {
   readonly defaultUser?: string;
   /** Working directory where a request names none; empty: the user's home. */
   readonly defaultWorkdir?: string;
-  /** Our own: told to programs as `E2B_SANDBOX_ID` and in `/run/e2b/.E2B_SANDBOX_ID`. */
+  /** Our own: programs get it as `E2B_SANDBOX_ID` and in `/run/e2b/.E2B_SANDBOX_ID`. */
   readonly sandboxID?: string;
-  /** Our own: told to programs as `E2B_TEMPLATE_ID` and in `/run/e2b/.E2B_TEMPLATE_ID`. */
+  /** Our own: programs get it as `E2B_TEMPLATE_ID` and in `/run/e2b/.E2B_TEMPLATE_ID`. */
   readonly templateID?: string;
-  /** IP address that `events.e2b.local` gets, told as `E2B_EVENTS_ADDRESS`. */
+  /** IP address that `events.e2b.local` gets; programs get it as `E2B_EVENTS_ADDRESS`. */
   readonly hyperloopIP?: string;
   /** PEM certificates that programs of the sandbox are to trust beside those of the image; empty: none any more. */
   readonly caBundle?: string;

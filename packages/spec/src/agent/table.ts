@@ -11,7 +11,7 @@
 
 export type ScalarKind = "string" | "bytes" | "bool" | "int32" | "uint32" | "int64" | "timestamp";
 
-/** `single`: there is always a value. `optional`: may be absent. Else the name says it; a map's keys are strings. */
+/** `single`: there is always a value. `optional`: may be absent. `repeated`: a list. `map`: its keys are strings. */
 export type Cardinality = "single" | "optional" | "repeated" | "map";
 
 /** Names of an enum's values by number. */

@@ -1,6 +1,6 @@
 import type { Setting } from "./setting.ts";
 
-/** What builds of templates may take, and whom they may ask. */
+/** Limits of template builds, and the registries that they may use. */
 export const BUILD_SETTINGS = [
   {
     name: "BOXYARD_MAX_BUILDS",
@@ -21,14 +21,15 @@ export const BUILD_SETTINGS = [
     form: "MiB",
     usedBy: "server",
     default: "20480",
-    meaning: "What layers that only the cache of build steps needs may take, in MiB; what was used longest ago goes first.",
+    meaning: "Most MiB of layers that only the cache of build steps needs; layers that were used longest ago are removed first.",
   },
   {
     name: "BOXYARD_MAX_BUILD_FILES_MIB",
     form: "MiB",
     usedBy: "server",
     default: "65536",
-    meaning: "Files that one team has uploaded for builds, in MiB. What was not used for an hour makes room for more; beyond that, 507.",
+    meaning:
+      "Most MiB of files that one team has uploaded for builds. Files that were not used for an hour are removed to make room; beyond that, 507.",
   },
   {
     name: "BOXYARD_REGISTRY",

@@ -21,14 +21,13 @@ export const LOG_SETTINGS = [
     form: "MiB",
     usedBy: "server",
     default: "10",
-    meaning:
-      "Size at which `server.log`, the log of a server in the background, is put aside as `server.log.1`. Other logs are their reader's.",
+    meaning: "Size at which `server.log`, the log of a server in the background, is renamed to `server.log.1`. Other logs are not rotated.",
   },
   {
     name: "BOXYARD_LOG_FILES",
     form: "number",
     usedBy: "server",
     default: "5",
-    meaning: "Files of that log, `server.log` and older ones; the oldest is removed.",
+    meaning: "Number of files of that log, `server.log` and older ones; the oldest is removed.",
   },
 ] as const satisfies readonly Setting[];

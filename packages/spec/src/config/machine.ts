@@ -43,7 +43,7 @@ export const MACHINE_SETTINGS = [
     usedBy: "server",
     default: "60",
     meaning:
-      "A client or a sandbox that answers no packet for so long is gone: what works for it ends. One that only does not read is waited for.",
+      "A client or a sandbox that answers no packet for so long counts as gone, and work for it ends. A peer that answers but does not read is waited for.",
   },
   {
     name: "BOXYARD_NETWORK",
@@ -64,7 +64,8 @@ export const MACHINE_SETTINGS = [
     form: "size",
     usedBy: "server",
     default: "half of BOXYARD_RESERVE_DISK, 768M to 1G",
-    meaning: "What the pool's file has of its disk before it needs it, so that nothing is lost when others fill that disk; 0: nothing.",
+    meaning:
+      "Disk space that the pool's file takes before the pool needs it, so that nothing is lost when other programs fill that disk; 0: none.",
   },
   {
     name: "BOXYARD_RESERVE_MEMORY",
@@ -92,7 +93,7 @@ export const MACHINE_SETTINGS = [
     form: "size",
     usedBy: "server",
     default: "a fiftieth of the disk, 512M to 8G",
-    meaning: "The same of the disk that holds the pool's file.",
+    meaning: "Free space of the disk that holds the pool's file, with the same effect.",
   },
   {
     name: "BOXYARD_MEMORY_OVERCOMMIT",
@@ -106,7 +107,7 @@ export const MACHINE_SETTINGS = [
     form: "factor",
     usedBy: "server",
     default: "256",
-    meaning: "The same of the pool.",
+    meaning: "How often all sandboxes' disk limits together may exceed the pool's size.",
   },
   {
     name: "BOXYARD_WAKE_CACHE_MEMORY",
@@ -114,7 +115,7 @@ export const MACHINE_SETTINGS = [
     usedBy: "server",
     default: "a quarter of what sandboxes may have",
     meaning:
-      "Memory that paused sandboxes may hold for a quick wake; given back when others want it, or the machine has little left. 0: none is kept.",
+      "Memory that paused sandboxes may hold for a quick wake; released when other sandboxes need it, or the machine has little left. 0: none is kept.",
   },
   {
     name: "BOXYARD_WAKE_CACHE_SECONDS",
@@ -129,7 +130,7 @@ export const MACHINE_SETTINGS = [
     usedBy: "server",
     default: "no bound",
     meaning:
-      "Bytes a second that each sandbox may read from the pool's disk, and that it may write. With cgroup v1 only direct I/O and reads are held to it: others write what was cached. `doctor` says what this kernel can.",
+      "Bytes a second that each sandbox may read from the pool's disk, and that it may write. With cgroup v1 the limit holds only for reads and direct I/O, because the kernel itself writes cached data. `boxyard doctor` shows what this kernel can do.",
   },
   {
     name: "BOXYARD_MAX_OPEN_FILES",

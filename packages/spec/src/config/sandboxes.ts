@@ -35,14 +35,14 @@ export const SANDBOX_SETTINGS = [
     form: "seconds",
     usedBy: "server",
     default: "30",
-    meaning: "Seconds between two looks at agents without traffic; three without an answer make a sandbox unresponsive. 0: never.",
+    meaning: "Seconds between two checks of agents without traffic; three without an answer make a sandbox unresponsive. 0: never.",
   },
   {
     name: "BOXYARD_ON_UNRESPONSIVE",
     form: "none, kill or restart",
     usedBy: "server",
     default: "none",
-    meaning: "What happens to an unresponsive sandbox: none (it is shown and logged), kill, or restart (it boots anew from its disk).",
+    meaning: "What happens to an unresponsive sandbox: none (it is shown and logged), kill, or restart (it boots again from its disk).",
   },
   {
     name: "BOXYARD_ORPHAN_MINUTES",
@@ -57,6 +57,6 @@ export const SANDBOX_SETTINGS = [
     usedBy: "server",
     default: "on",
     meaning:
-      "Whether a build of a template with a start command keeps the memory of a sandbox in which that is ready, and sandboxes start from it. A build turns it off for its template (`--no-start-from-memory`).",
+      "Whether a build of a template with a start command keeps the memory of a sandbox in which the command is ready, and sandboxes start from it. A build turns it off for its template (`--no-start-from-memory`).",
   },
 ] as const satisfies readonly Setting[];

@@ -4,7 +4,7 @@ export interface Setting {
   /** What a value looks like, with its unit. */
   readonly form: string;
   readonly usedBy: "server" | "client" | "both";
-  /** What holds when the variable is unset or empty; in words where it is worked out. */
+  /** What holds when the variable is unset or empty; in words where it is calculated. */
   readonly default: string;
   readonly meaning: string;
 }

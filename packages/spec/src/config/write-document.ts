@@ -5,13 +5,13 @@ const HEAD = `<!-- Written by packages/spec/src/config/write-document.ts from th
 
 # Configuration
 
-All settings are environment variables. One that is unset or empty has its default. A value that makes no sense ends the program with an error that
-names the variable. \`boxyard up\` and every command that starts a server hand their variables on to it; a server that runs keeps those that it began
-with, so restart it (\`boxyard down\`, \`boxyard up -d\`) for new ones to count: sandboxes go on meanwhile. \`bun packages/server/src/main.ts
+All settings are environment variables. A variable that is unset or empty has its default. An invalid value ends the program with an error that
+names the variable. \`boxyard up\` and every command that starts a server pass their variables on to it. A running server keeps the values that it
+was started with: restart it (\`boxyard down\`, \`boxyard up -d\`) for new values. Sandboxes keep running meanwhile. \`bun packages/server/src/main.ts
 --print-config\` shows what is in force.
 
 Beside these, the server and its builds use the machine's own \`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\`, and clients of the public packages read
-\`E2B_API_URL\`, \`E2B_SANDBOX_URL\`, \`E2B_API_KEY\` and \`E2B_DOMAIN\` (\`boxyard env\` prints all of them). What is bounded without a setting stands in
+\`E2B_API_URL\`, \`E2B_SANDBOX_URL\`, \`E2B_API_KEY\` and \`E2B_DOMAIN\` (\`boxyard env\` prints all of them). Limits without a setting are in
 [bounds.md](bounds.md).
 `;
 

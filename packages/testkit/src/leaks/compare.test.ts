@@ -42,7 +42,7 @@ test("one more of each kind is a leak, also a second mount at the same place", (
   ]);
 });
 
-test("a mount of somebody else that vanished is a fault, an ended process is not", () => {
+test("a mount of another program that vanished is a fault, an ended process is not", () => {
   const before = { ...empty, mounts: ["/data (ext4)"], processes: ["1: x"] };
   expect(compareSnapshots(before, empty)).toEqual([{ kind: "mounts", change: "taken away", what: "/data (ext4)" }]);
 });

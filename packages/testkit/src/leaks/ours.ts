@@ -6,8 +6,8 @@ import { compareSnapshots, type Difference, isAbout } from "./compare.ts";
 import { type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 /**
- * Differences to `before` that are this platform's: they carry its data directory or its instance, or concern device nodes, which are everybody's.
- * On a CI machine nobody else works, so there all count.
+ * Differences to `before` that this platform causes: their lines name its data directory or its instance, or are about device nodes, which all
+ * programs share. On a CI machine no other program works, so all differences count there.
  */
 function ourDifferences(dataDir: string, before: Snapshot): Difference[] {
   const { instance } = JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string };
@@ -17,7 +17,7 @@ function ourDifferences(dataDir: string, before: Snapshot): Difference[] {
   );
 }
 
-/** What of the platform on `dataDir` is different once the kernel has had time to release what it releases later. */
+/** Differences that the platform on `dataDir` causes, once the kernel has had time to release what it releases later. */
 export async function settledDifferences(dataDir: string, before: Snapshot): Promise<Difference[]> {
   const settled = () => ourDifferences(dataDir, before).length === 0;
   await eventually("no difference", settled, { withinMs: 10_000, everyMs: 200 }).catch(() => {}); // The caller shows what is left.

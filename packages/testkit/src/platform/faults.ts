@@ -16,7 +16,7 @@ export interface Fault extends FaultPoint {
 /** The variable that names the file by which a test tells its server of the next fault. */
 export const FAULT_VARIABLE = "BOXYARD_TEST_FAULT_FILE";
 
-/** Tells the server that reads `file`. */
+/** Asks the server that reads `file` for faults; they replace those that it asked for before. */
 export function writeFaults(file: string, faults: readonly Fault[]): void {
   if (faults.length === 0) {
     rmSync(file, { force: true });
@@ -34,7 +34,7 @@ export function faultObserver(file: string, layer: FaultPoint["layer"]): StepObs
     const index = faults.findIndex((fault) => fault.layer === layer && fault.step === step && fault.when === when);
     const [fault] = index < 0 ? [] : faults.splice(index, 1);
     if (!fault) return;
-    // First of all, so that the next server does not die of it again.
+    // Before the fault, so that the next server does not meet it again.
     writeFaults(file, faults);
     const { act } = fault;
     if (act === "die") process.kill(process.pid, "SIGKILL");

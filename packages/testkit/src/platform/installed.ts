@@ -6,7 +6,7 @@ import { clientEnv } from "./client-env.ts";
 import type { Platform } from "./running-platform.ts";
 
 /**
- * The server that runs on `dataDir`, which others may be using: nothing here starts or ends it, and disposing leaves it alone. A test ends
+ * The server that runs on `dataDir`, which other programs may be using: nothing here starts or ends the server, and disposing leaves it running. A test ends
  * the sandboxes that it made. `failed_precondition`, reason `not_running`, when no server answers.
  */
 export async function attachInstalled(dataDir: string, inherited: Readonly<Record<string, string | undefined>>): Promise<Platform> {

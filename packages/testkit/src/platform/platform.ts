@@ -49,7 +49,7 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   }
 }
 
-/** Brings back what `down --sandboxes` of an earlier test gave back; a moment when nothing is missing. */
+/** Sets up again what `down --sandboxes` of an earlier test released; takes a moment when nothing is missing. */
 async function setUp(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const ended = await runProgram([process.execPath, "packages/server/src/main.ts", "setup"], { cwd: CHECKOUT, env, limitMs: 300_000 });
   if (ended.exitCode !== 0) throw new AppError("internal", `Set-up failed: ${ended.stderr}`, { reason: "setup" });

@@ -13,13 +13,13 @@ export interface Platform extends AsyncDisposable {
   api(call: ApiCall): Promise<ApiReply>;
   /** Ends the server and starts it again at the same address, with arguments of `serve` and more settings; sandboxes stay. */
   restart(args?: readonly string[], env?: Readonly<Record<string, string>>): Promise<void>;
-  /** Sets the machine up again, as `boxyard up` does before it starts the server; for a test that has ended the server and taken something away. */
+  /** Sets the machine up again, as `boxyard up` does before it starts the server; for a test that has ended the server and removed something. */
   setUp(): Promise<void>;
   /** Kills the server at once; `restart` brings it back. */
   kill9(): Promise<void>;
   /** Ends the server; sandboxes stay. */
   stop(): Promise<void>;
-  /** The next faults of a server that was started with `faults`, each for once; they replace those that have not come. */
+  /** The next faults of a server that was started with `faults`, each once; they replace faults that have not happened yet. */
   inject(...faults: readonly Fault[]): void;
   /** Resolves when the server has ended by itself, or by a fault. */
   died(): Promise<void>;
