@@ -7,7 +7,6 @@ import {
   isWhiteout,
   listXattrs,
   namesIn,
-  openAt,
   removeTree,
   removeXattr,
   renameAt,
@@ -21,8 +20,9 @@ import {
   typeOf,
   unlinkAt,
   utimesFd,
+  withOpen,
 } from "../sys/at.ts";
-import { close, hasErrno, O } from "../sys/libc.ts";
+import { hasErrno, O } from "../sys/libc.ts";
 import { CAPABILITY, isAcl, isKept, OPAQUE, plainCapability, shiftedAcl } from "./attributes.ts";
 import { partsOf } from "./byte-paths.ts";
 
@@ -41,28 +41,22 @@ export function claimUpper(root: number, base: number, leaveOut: readonly string
   // Files of upper move beside this directory, so its name must not be among theirs.
   const aside = unusedName(root);
   renameAt(root, "upper", root, aside);
-  const upper = openAt(root, aside, O.RDONLY | O.DIRECTORY);
-  let top: Stat;
-  try {
+  const top = withOpen(root, aside, O.DIRECTORY, (upper) => {
     for (const path of leaveOut) dropChange(upper, statFd(upper), partsOf(path));
     new Claim(base).directory(upper);
-    top = statFd(upper);
+    const facts = statFd(upper);
     for (const name of namesIn(upper)) renameAt(upper, name, root, name);
-    copyDirectoryFacts(upper, root, top);
-  } finally {
-    close(upper);
-  }
+    copyDirectoryFacts(upper, root, facts);
+    return facts;
+  });
   rmdirAt(root, aside);
   utimesFd(root, top.mtimeSec, top.mtimeNsec);
 }
 
 function unusedName(root: number): string {
-  const upper = openAt(root, "upper", O.RDONLY | O.DIRECTORY);
-  try {
+  return withOpen(root, "upper", O.DIRECTORY, (upper) => {
     for (let i = 0; ; i++) if (!statAt(upper, `upper-${i}`)) return `upper-${i}`;
-  } finally {
-    close(upper);
-  }
+  });
 }
 
 /** Removes the file at a path, and its parents that hold nothing else. A path through a symbolic link names nothing. */
@@ -78,13 +72,10 @@ function dropChange(dir: number, { mtimeSec, mtimeNsec }: Stat, [name, ...rest]:
 
 /** True when the directory `name` is empty afterwards and is not opaque. */
 function dropBelow(dir: number, name: string, stat: Stat, rest: readonly string[]): boolean {
-  const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
-  try {
+  return withOpen(dir, name, O.DIRECTORY, (fd) => {
     dropChange(fd, stat, rest);
     return namesIn(fd).length === 0 && !getXattr(fd, OPAQUE);
-  } finally {
-    close(fd);
-  }
+  });
 }
 
 /** Gives everything below a directory plain owners. */
@@ -110,10 +101,10 @@ class Claim {
     if (!stat || isWhiteout(stat) || this.isDone(stat)) return;
     switch (typeOf(stat)) {
       case TYPE.directory:
-        this.within(dir, name, O.DIRECTORY, (fd) => this.directory(fd));
+        withOpen(dir, name, O.DIRECTORY, (fd) => this.directory(fd));
         break;
       case TYPE.file:
-        this.within(dir, name, 0, (fd) => this.attributes(fd, stat));
+        withOpen(dir, name, 0, (fd) => this.attributes(fd, stat));
         break;
       case TYPE.symlink:
         chownAt(dir, name, this.plain(stat.uid), this.plain(stat.gid));
@@ -125,15 +116,6 @@ class Claim {
       default:
         // A socket is useless without its listener. A sandbox cannot make device files.
         unlinkAt(dir, name);
-    }
-  }
-
-  private within(dir: number, name: string, flags: number, work: (fd: number) => void): void {
-    const fd = openAt(dir, name, O.RDONLY | flags);
-    try {
-      work(fd);
-    } finally {
-      close(fd);
     }
   }
 

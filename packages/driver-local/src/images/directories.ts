@@ -1,4 +1,4 @@
-import { chmodAt, isWhiteout, mkdirAt, openAt, openInside, readlinkAt, statAt, TYPE, typeOf, unlinkAt, utimesFd } from "../sys/at.ts";
+import { chmodAt, isWhiteout, mkdirAt, openInside, readlinkAt, statAt, TYPE, typeOf, unlinkAt, utimesFd, withOpen } from "../sys/at.ts";
 import { AT_FDCWD, close, hasErrno, O } from "../sys/libc.ts";
 import { setOpaque } from "./entry-facts.ts";
 import { BadTar } from "./tar/header.ts";
@@ -126,11 +126,6 @@ export class Directories {
     mkdirAt(dir, name, 0o755);
     chmodAt(dir, name, 0o755);
     if (!overWhiteout) return;
-    const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
-    try {
-      setOpaque(fd);
-    } finally {
-      close(fd);
-    }
+    withOpen(dir, name, O.DIRECTORY, setOpaque);
   }
 }

@@ -26,6 +26,7 @@ import {
   typeOf,
   utimesAt,
   utimesFd,
+  withOpen,
 } from "../sys/at.ts";
 import { close, O } from "../sys/libc.ts";
 import { isKept, OPAQUE } from "./attributes.ts";
@@ -74,19 +75,13 @@ class Merger {
     const existed = have !== undefined && typeOf(have) === TYPE.directory;
     if (have && !existed) removeTree(target, name);
     if (!existed) mkdirAt(target, name, 0o700);
-    const from = openAt(source, name, O.RDONLY | O.DIRECTORY);
-    try {
-      const to = openAt(target, name, O.RDONLY | O.DIRECTORY);
-      try {
+    withOpen(source, name, O.DIRECTORY, (from) =>
+      withOpen(target, name, O.DIRECTORY, (to) => {
         // A file or a whiteout of the target hid the layers further below; the directory that replaces it must hide them too.
         if ((have && !existed) || isOpaque(from)) setXattr(to, OPAQUE, Buffer.from("y"));
         this.directory(to, from, path, existed);
-      } finally {
-        close(to);
-      }
-    } finally {
-      close(from);
-    }
+      }),
+    );
   }
 
   private leaf(target: number, source: number, path: string, name: string, stat: Stat): void {
@@ -133,8 +128,7 @@ function isOpaque(fd: number): boolean {
 }
 
 function copyFile(target: number, source: number, name: string, stat: Stat): void {
-  const from = openAt(source, name, O.RDONLY);
-  try {
+  withOpen(source, name, 0, (from) => {
     const to = openAt(target, name, O.WRONLY | O.CREAT | O.EXCL, 0o600);
     try {
       if (stat.size > 0) cloneFile(from, to);
@@ -142,9 +136,7 @@ function copyFile(target: number, source: number, name: string, stat: Stat): voi
     } finally {
       close(to);
     }
-  } finally {
-    close(from);
-  }
+  });
 }
 
 /** The owner first, because the kernel then removes capabilities and set-id bits. */

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
-import { getXattr, isWhiteout, listXattrs, namesIn, openAt, readlinkAt, type Stat, statAt, statFd, TYPE, typeOf } from "../sys/at.ts";
-import { close, O, syscall } from "../sys/libc.ts";
+import { getXattr, isWhiteout, listXattrs, namesIn, readlinkAt, type Stat, statAt, statFd, TYPE, typeOf, withOpen } from "../sys/at.ts";
+import { O, syscall } from "../sys/libc.ts";
 import { isKept, OPAQUE } from "./attributes.ts";
 import { show } from "./byte-paths.ts";
 import type { SkeletonWriter } from "./skeleton.ts";
@@ -76,7 +76,7 @@ class Packer {
     const kind = typeOf(stat);
     if (kind === TYPE.symlink) this.header(path, "2", stat, { link: readlinkAt(dir, name) });
     else if (kind === TYPE.fifo) this.header(path, "6", stat);
-    else if (kind === TYPE.directory) this.within(dir, name, O.DIRECTORY, (fd) => this.directory(fd, path, stat));
+    else if (kind === TYPE.directory) withOpen(dir, name, O.DIRECTORY, (fd) => this.directory(fd, path, stat));
     else if (kind === TYPE.file) this.file(dir, path, name, stat);
   }
 
@@ -87,7 +87,7 @@ class Packer {
       return;
     }
     if (stat.nlink > 1) this.links.set(stat.ino, path);
-    this.within(dir, name, 0, (fd) => {
+    withOpen(dir, name, 0, (fd) => {
       this.header(path, "0", stat, { xattrs: attributesOf(fd).xattrs, size: stat.size });
       if (stat.size > 0) this.content(fd, path, stat.size);
     });
@@ -132,15 +132,6 @@ class Packer {
   private count(bytes: number): void {
     this.bytes += bytes;
     if (this.bytes > this.bounds.maxBytes) throw tooLarge();
-  }
-
-  private within(dir: number, name: string, flags: number, work: (fd: number) => void): void {
-    const fd = openAt(dir, name, O.RDONLY | flags);
-    try {
-      work(fd);
-    } finally {
-      close(fd);
-    }
   }
 }
 

@@ -16,6 +16,7 @@ import {
   typeOf,
   unlinkAt,
   utimesAt,
+  withOpen,
   writeAll,
 } from "../sys/at.ts";
 import { hasErrno } from "../sys/errors.ts";
@@ -209,13 +210,10 @@ export class Unpacker implements TarSink {
         mkdirAt(dir, name, 0o700);
       }
     }
-    const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
-    try {
+    withOpen(dir, name, O.DIRECTORY, (fd) => {
       if (opaque) setOpaque(fd);
       this.directoryMade(fd, joinPath(parent, name), entry);
-    } finally {
-      close(fd);
-    }
+    });
   }
 
   private directoryMade(fd: number, path: string, entry: TarEntry): void {
@@ -228,12 +226,7 @@ export class Unpacker implements TarSink {
   /** Marks the directory as opaque: it hides the files that the layers below have in it. */
   private opaque(path: string, fd: number): void {
     if (path === "") throw new BadTar("the root of a layer cannot hide the layers below it");
-    const own = openAt(fd, ".", O.RDONLY | O.DIRECTORY);
-    try {
-      setOpaque(own);
-    } finally {
-      close(own);
-    }
+    withOpen(fd, ".", O.DIRECTORY, setOpaque);
   }
 
   /** Hides the name in the layers below; a file that this layer itself has under that name stays (image-spec, layer.md, "Whiteouts"). */
@@ -241,14 +234,7 @@ export class Unpacker implements TarSink {
     if (name === "" || name === "." || name === "..") throw new BadTar("a whiteout without a name");
     const stat = statAt(dir, name);
     if (!stat) mknodAt(dir, name, TYPE.char);
-    else if (typeOf(stat) === TYPE.directory) {
-      const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
-      try {
-        setOpaque(fd);
-      } finally {
-        close(fd);
-      }
-    }
+    else if (typeOf(stat) === TYPE.directory) withOpen(dir, name, O.DIRECTORY, setOpaque);
   }
 
   /** Makes an entry under a name that this tar may have used before: the later entry wins. */
@@ -278,17 +264,14 @@ export class Unpacker implements TarSink {
   private keep(dir: number, path: string, name: string): void {
     if (this.replaced.length >= MAX_REPLACED) throw new BadTar("too many entries replace earlier ones");
     const file = String(this.replaced.length);
-    const from = openAt(dir, name, O.RDONLY);
-    try {
+    withOpen(dir, name, 0, (from) => {
       const to = openAt(this.target.kept, file, O.WRONLY | O.CREAT | O.EXCL, 0o600);
       try {
         cloneFile(from, to);
       } finally {
         close(to);
       }
-    } finally {
-      close(from);
-    }
+    });
     this.replaced.push({ path, before: this.target.skeleton.contents, file });
   }
 }

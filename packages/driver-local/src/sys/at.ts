@@ -31,6 +31,16 @@ export function openAt(dir: number, name: string, flags: number, mode = 0): numb
   return syscall("openat", [dir, raw(name), flags | O.CLOEXEC | O.NOFOLLOW, mode], name);
 }
 
+/** Runs `work` with the file `name` open for reading. `flags`: `O.DIRECTORY` for a directory. */
+export function withOpen<T>(dir: number, name: string, flags: number, work: (fd: number) => T): T {
+  const fd = openAt(dir, name, O.RDONLY | flags);
+  try {
+    return work(fd);
+  } finally {
+    syscall("close", [fd]);
+  }
+}
+
 /** Opens a path below `root`, and never a file outside of it. Follows symbolic links as `resolve` says, also in the last component without `O.NOFOLLOW`. */
 export function openInside(root: number, path: string, flags: number, resolve: number = RESOLVE.inRoot): number {
   const how = new BigUint64Array([BigInt(flags | O.CLOEXEC), 0n, BigInt(resolve)]);
@@ -167,12 +177,9 @@ export function removeTree(dir: number, name: string): void {
     unlinkAt(dir, name);
     return;
   }
-  const fd = openAt(dir, name, O.RDONLY | O.DIRECTORY);
-  try {
+  withOpen(dir, name, O.DIRECTORY, (fd) => {
     for (const child of namesIn(fd)) removeTree(fd, child);
-  } finally {
-    syscall("close", [fd]);
-  }
+  });
   rmdirAt(dir, name);
 }
 
