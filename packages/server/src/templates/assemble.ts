@@ -22,6 +22,7 @@ import { Catalog, DEFAULT_CPU_COUNT } from "./catalog.ts";
 import { TemplateImages } from "./images/template-images.ts";
 import { Triggers } from "./images/triggers.ts";
 import { SnapshotCatalog } from "./snapshots/snapshot-catalog.ts";
+import { TagHistory } from "./tag-history.ts";
 import { TemplateFiles } from "./template-files.ts";
 import type { Templates } from "./templates.ts";
 
@@ -48,6 +49,7 @@ export interface TemplateServices {
   readonly templateImages: TemplateImages;
   readonly templateFiles: TemplateFiles;
   readonly triggers: Triggers;
+  readonly tagHistory: TagHistory;
   /** Layers in the hands of work in progress. */
   readonly pins: Pins;
 }
@@ -122,7 +124,9 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     },
   });
   const templateFiles = new TemplateFiles(driver);
-  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, templateFiles, triggers: new Triggers({ templates, images }) };
+  const tagHistory = new TagHistory({ templates, store });
+  const triggers = new Triggers({ templates, images });
+  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, templateFiles, tagHistory, triggers };
 }
 
 /** The registry for names without one is the operator's own word too. */

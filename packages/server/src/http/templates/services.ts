@@ -5,6 +5,7 @@ import type { Uploads } from "../../templates/builds/order/uploads.ts";
 import type { Catalog } from "../../templates/catalog.ts";
 import type { TemplateImages } from "../../templates/images/template-images.ts";
 import type { Triggers } from "../../templates/images/triggers.ts";
+import type { TagHistory } from "../../templates/tag-history.ts";
 import type { TemplateFiles } from "../../templates/template-files.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
@@ -18,6 +19,7 @@ export interface TemplateServices {
   readonly templateImages: TemplateImages;
   readonly templateFiles: TemplateFiles;
   readonly triggers: Triggers;
+  readonly tagHistory: TagHistory;
   readonly store: Pick<Store, "templates">;
   readonly config: ServerConfig;
 }

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import type { TeamId } from "@boxyard/core";
+import type { TagAssignment } from "../store/index.ts";
+import { type TagGroupQuery, TagHistory, type TagHistoryDeps } from "./tag-history.ts";
+
+const TEAM = "team" as TeamId;
+
+/** A history of the template `app`; `given`: tags with the times of their assignments, newest first. */
+function historyOf(given: Record<string, readonly number[]>): TagHistory {
+  const all = Object.entries(given).flatMap(([tag, times]) =>
+    times.map((assignedAt): TagAssignment => ({ tag, buildId: `${tag}${assignedAt}`, assignedAt, buildCreatedAt: 0 })),
+  );
+  const deps = {
+    templates: { findOwn: (teamId: TeamId, name: string) => ({ record: { id: `${teamId}/${name}`, name } }) },
+    store: { templates: { listAssignments: async (id: string) => (id === "team/app" ? all : []) } },
+  };
+  return new TagHistory(deps as unknown as TagHistoryDeps);
+}
+
+const tagsOf = async (history: TagHistory, query: TagGroupQuery) => (await history.groups(TEAM, "app", query)).groups.map(({ tag }) => tag);
+
+test.each([
+  ["latest_desc", ["v2", "default", "v1"]],
+  ["latest_asc", ["default", "v1", "v2"]],
+  ["name_asc", ["default", "v1", "v2"]],
+  ["name_desc", ["v2", "v1", "default"]],
+] as const)("tags in the order %s are %j", async (sort, tags) => {
+  expect(await tagsOf(historyOf({ v1: [5, 1], v2: [9], default: [5, 4] }), { sort })).toEqual([...tags]);
+});
+
+test("tags are searched by a part, in any case", async () => {
+  const history = historyOf({ v1: [1], "my-v2": [2], default: [3] });
+  expect(await tagsOf(history, { sort: "name_asc", search: " V" })).toEqual(["my-v2", "v1"]);
+  expect(await tagsOf(history, { sort: "name_asc", search: "x" })).toEqual([]);
+});
+
+test("a tag has its own assignments, newest first; a tag without any does not exist", async () => {
+  const history = historyOf({ v1: [5, 1], v2: [9] });
+  const { record, assignments } = await history.assignments(TEAM, "app", "V1");
+  expect([record.name, assignments.map(({ buildId }) => buildId)]).toEqual(["app", ["v15", "v11"]]);
+  await expect(history.assignments(TEAM, "app", "v3")).rejects.toMatchObject({ code: "not_found", reason: "tag_not_found" });
+  await expect(history.assignments(TEAM, "app", "a b")).rejects.toMatchObject({ code: "invalid_argument" });
+});
