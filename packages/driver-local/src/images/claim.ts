@@ -132,8 +132,8 @@ class Claim {
   }
 
   /**
-   * Sets owner, mode and extended attributes. Capabilities are read before the owner changes, which deletes them (docs/decisions.md, Owners and
-   * capabilities).
+   * Sets owner, mode and extended attributes. Capabilities are read before the owner changes, which deletes them
+   * (docs/decisions.md, Owners and capabilities).
    */
   private attributes(fd: number, stat: Stat): void {
     const names = listXattrs(fd);
