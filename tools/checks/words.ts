@@ -29,6 +29,7 @@ export const WORDS: readonly { readonly pattern: RegExp; readonly instead: strin
   { pattern: /\bat hand\b/i, instead: "there, in memory, open: say where" },
   { pattern: /\bno door to\b/i, instead: "does not offer, has no call for" },
   { pattern: /\bwithout a word\b/i, instead: "silently, without an error" },
+  { pattern: /\b(?:that|what|which|who) is none\b(?! of)/i, instead: "invalid, that is not a …: name what it is not" },
 ];
 
 export interface WordFinding {
