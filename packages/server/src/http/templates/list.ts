@@ -1,33 +1,21 @@
-import type { TeamId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import { isOfSnapshots, type Template } from "../../templates/templates.ts";
+import type { Template } from "../../templates/templates.ts";
 import { pageAfter } from "../page.ts";
 import { json } from "../sandboxes/present.ts";
 import { presentBuild, presentListed } from "./present.ts";
 import type { HandlerOf, TemplateServices } from "./services.ts";
 
-/** A team's templates; `GET /snapshots` lists its snapshots. */
-const templatesOf = (teamId: TeamId, { templates }: TemplateServices) => templates.ofTeam(teamId).filter((found) => !isOfSnapshots(found));
-
 /** `GET /templates`: all of the caller's, oldest first. */
 export const listTemplates: HandlerOf<typeof routes.listTemplates> = async ({ caller }, context) =>
-  json(200, await presentAll(templatesOf(caller.teamId, context), context));
+  json(200, await presentAll(context.catalog.list(caller.teamId), context));
 
-/** `GET /default-templates`: those that come with the server, by id. */
-export const listDefaultTemplates: HandlerOf<typeof routes.listDefaultTemplates> = async ({ caller }, context) => {
-  const found = templatesOf(caller.teamId, context).filter(({ record }) => record.isPublic);
-  return json(
-    200,
-    await presentAll(
-      found.sort((a, b) => (a.record.id < b.record.id ? -1 : 1)),
-      context,
-    ),
-  );
-};
+/** `GET /default-templates`. */
+export const listDefaultTemplates: HandlerOf<typeof routes.listDefaultTemplates> = async ({ caller }, context) =>
+  json(200, await presentAll(context.catalog.listDefaults(caller.teamId), context));
 
 /** `GET /v2/templates`: the same in pages. */
 export const listTemplatesV2: HandlerOf<typeof routes.listTemplatesV2> = async ({ query, caller }, context) => {
-  const { page, headers } = pageOf(templatesOf(caller.teamId, context), ({ record }) => record.id, query);
+  const { page, headers } = pageOf(context.catalog.list(caller.teamId), ({ record }) => record.id, query);
   return json(200, await presentAll(page, context), headers);
 };
 
