@@ -25,7 +25,7 @@ test("a sandbox whose agent is stopped boots anew from its disk: its client goes
   await sandbox.asRoot("sleep 1000 >/dev/null 2>&1 &");
   const sleepers = "pgrep -c '^sleep$'";
   await eventually("it sleeps", async () => (await sandbox.asRoot(sleepers)).stdout === "1\n");
-  // Written last of all, and by nobody's sync.
+  // Written last, and not synced by any program.
   await sandbox.asRoot("echo kept > /root/last");
   process.kill(processesOf(platform(), sandbox.id).agent, "SIGSTOP");
   await eventually("it was booted anew", async () => (await events()).includes("booted_anew"), { withinMs: 60_000 });

@@ -6,8 +6,8 @@ import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
 /*
- * The real server is killed as by `kill -9` at each step of a create and of a kill. When it is back, what was whole is there, what was half-made
- * is gone from the machine, the log says which, and a sandbox that was there all along has not noticed.
+ * The real server is killed as by `kill -9` at each step of a create and of a kill. When it runs again, complete sandboxes are there, every unfinished one
+ * is gone from the machine and named in the log, and a sandbox that ran all the time has not noticed.
  */
 
 const platform = usePlatform({ faults: true });

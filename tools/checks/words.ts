@@ -30,6 +30,9 @@ export const WORDS: readonly { readonly pattern: RegExp; readonly instead: strin
   { pattern: /\bno door to\b/i, instead: "does not offer, has no call for" },
   { pattern: /\bwithout a word\b/i, instead: "silently, without an error" },
   { pattern: /\b(?:that|what|which|who) is none\b(?! of)/i, instead: "invalid, that is not a …: name what it is not" },
+  { pattern: /\bhalf-made\b/i, instead: "unfinished, incomplete" },
+  { pattern: /\bnobody's\b/i, instead: "no sandbox's, of no process: name whose it is not" },
+  { pattern: /\bto be had\b/i, instead: "free, available" },
 ];
 
 export interface WordFinding {

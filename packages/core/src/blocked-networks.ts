@@ -1,5 +1,5 @@
 /**
- * IPv4 networks that are nobody's on the public internet, or a cloud's way into its machines: no sandbox is let there, and nothing that a
+ * IPv4 networks that do not belong to the public internet, or by which clouds reach their machines: no sandbox reaches them, and nothing that a
  * stranger names is fetched from there. From RFC 6890 and the clouds' documents.
  * Documentation ranges and 198.18.0.0/15 are not here: company networks put their package proxies there.
  */

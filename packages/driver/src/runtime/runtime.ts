@@ -35,7 +35,7 @@ export interface RuntimeCapabilities {
  * - `inspect` and `recover` either tell the truth or throw `not_found`; they never guess. `recover` also makes this driver object know a
  *   sandbox that an earlier process made, so that `wait` and `address` work for it.
  * - `wait` resolves when the sandbox is no longer alive, with the reason; at once if it is not alive now.
- * - `list` names every sandbox of which anything is left, half-made ones too. A driver holds no record that a server could not rebuild
+ * - `list` names every sandbox of which anything is left, unfinished ones too. A driver holds no record that a server could not rebuild
  *   from it. After `kill -9` of the process that holds the driver, at any line, a new driver lists what is left and `destroy` removes it.
  * - Sandboxes outlive the driver object: `close` forgets them without ending them.
  *

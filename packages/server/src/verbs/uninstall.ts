@@ -8,7 +8,7 @@ const NOTHING_REMOVED = 3;
 
 /** Ends every sandbox, gives back what the machine holds, and undoes what set-up did. Returns the exit code. */
 export async function uninstall(config: ServerConfig, machine: Machine): Promise<number> {
-  // A half-made set-up, or a removal that was cut off, holds nothing that a driver would have to give back.
+  // An unfinished set-up, or an interrupted removal, has nothing that a driver would have to release.
   const exitCode = machine.isInstalled() ? await release(config, machine, ["--sandboxes"]) : 0;
   if (exitCode !== 0) return exitCode;
   try {

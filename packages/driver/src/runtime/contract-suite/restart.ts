@@ -50,7 +50,7 @@ export function restartTests(subject: Subject): void {
   });
 
   test(
-    "a half-made sandbox is listed, is never taken for a whole one, and can be destroyed",
+    "an unfinished sandbox is listed, never counts as complete, and can be destroyed",
     async () => {
       const handle = await subject().leaveHalfMade();
       await subject().reopen();

@@ -71,7 +71,7 @@ export class Quarantine {
     const { driver, events, keepMs } = this.parts;
     events.quarantined(handle.sandboxId, cause, keepMs);
     await driver.freeze(handle).catch((error: unknown) => {
-      // A paused or half-made sandbox has no processes to freeze.
+      // A paused or unfinished sandbox has no processes to freeze.
       if (!isAppError(error, "not_found")) events.watchFailed(handle.sandboxId, error);
     });
   }

@@ -146,7 +146,7 @@ describe("an idempotency key", () => {
     expect(place.world.sandboxes.size).toBe(1);
   });
 
-  test("is free again after a create that failed, or that a dying server left half-made", async () => {
+  test("is free again after a create that failed, or that a killed server left unfinished", async () => {
     await using place = await new Place();
     const { observer, reached } = holdAt("create init", "after");
     const first = await place.boot({ observer });
