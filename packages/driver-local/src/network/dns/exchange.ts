@@ -13,15 +13,10 @@ export interface Exchange {
   readonly signal: AbortSignal;
 }
 
-/** The answer, or undefined: none came in time, the server refused, or the wait was aborted. Never throws. */
-export async function exchangeUdp(exchange: Exchange): Promise<Uint8Array | undefined> {
-  const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
-  const giveUp = () => resolve(undefined);
-  const timer = setTimeout(giveUp, exchange.timeoutMs);
-  exchange.signal.addEventListener("abort", giveUp, { once: true });
-  let socket: { close(): void } | undefined;
-  try {
-    const connected = await Bun.udpSocket({
+/** The answer over UDP, or undefined: none came in time, the server refused, or the wait was aborted. Never throws. */
+export function exchangeUdp(exchange: Exchange): Promise<Uint8Array | undefined> {
+  return untilAnswered(exchange, async (resolve, giveUp) => {
+    const socket = await Bun.udpSocket({
       connect: { hostname: exchange.server, port: exchange.port },
       socket: {
         data: (_socket, data) => {
@@ -30,28 +25,16 @@ export async function exchangeUdp(exchange: Exchange): Promise<Uint8Array | unde
         error: giveUp,
       },
     });
-    socket = connected;
-    if (!connected.send(exchange.query)) giveUp();
-    return await promise;
-  } catch {
-    return undefined; // no route, no descriptor left: as good as no answer
-  } finally {
-    clearTimeout(timer);
-    exchange.signal.removeEventListener("abort", giveUp);
-    socket?.close();
-  }
+    if (!socket.send(exchange.query)) giveUp();
+    return () => socket.close();
+  });
 }
 
-/** The same over TCP: two bytes of length before each message. */
-export async function exchangeTcp(exchange: Exchange): Promise<Uint8Array | undefined> {
-  const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
-  const giveUp = () => resolve(undefined);
-  const timer = setTimeout(giveUp, exchange.timeoutMs);
-  exchange.signal.addEventListener("abort", giveUp, { once: true });
-  const reader = new FrameReader(MAX_ANSWER_BYTES);
-  let socket: { terminate(): void } | undefined;
-  try {
-    const connecting = Bun.connect({
+/** The answer over TCP, with two bytes of length before each message; otherwise as `exchangeUdp`. */
+export function exchangeTcp(exchange: Exchange): Promise<Uint8Array | undefined> {
+  return untilAnswered(exchange, async (resolve, giveUp) => {
+    const reader = new FrameReader(MAX_ANSWER_BYTES);
+    const socket = await Bun.connect({
       hostname: exchange.server,
       port: exchange.port,
       socket: {
@@ -67,17 +50,25 @@ export async function exchangeTcp(exchange: Exchange): Promise<Uint8Array | unde
         connectError: giveUp,
       },
     });
-    // The connection may be made after the wait has ended: it must be closed then as well.
-    void connecting.then((late) => promise.then(() => late.terminate())).catch(() => {});
-    socket = await Promise.race([connecting, promise.then(() => undefined)]);
+    return () => socket.terminate();
+  });
+}
+
+type Begin = (resolve: (answer: Uint8Array) => void, giveUp: () => void) => Promise<() => void>;
+
+/** Waits for the answer of what `begin` starts. The socket that `begin` opens is closed at the end, also when it is opened after the wait has ended. */
+async function untilAnswered({ timeoutMs, signal }: Exchange, begin: Begin): Promise<Uint8Array | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array | undefined>();
+  const giveUp = () => resolve(undefined);
+  const timer = setTimeout(giveUp, timeoutMs);
+  signal.addEventListener("abort", giveUp, { once: true });
+  // A failure (no route, no free descriptor) counts as no answer.
+  begin(resolve, giveUp).then((close) => promise.then(close), giveUp);
+  try {
     return await promise;
-  } catch {
-    return undefined;
   } finally {
     clearTimeout(timer);
-    exchange.signal.removeEventListener("abort", giveUp);
-    socket?.terminate();
-    resolve(undefined);
+    signal.removeEventListener("abort", giveUp);
   }
 }
 
