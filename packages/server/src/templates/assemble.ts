@@ -37,7 +37,7 @@ export interface TemplateServicesDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: BuildSettings;
-  /** Tests put faults between the steps of a build. */
+  /** Tests inject faults before and after the points of a build. */
   readonly observer?: StepObserver;
 }
 
@@ -50,11 +50,11 @@ export interface TemplateServices {
   readonly templateFiles: TemplateFiles;
   readonly triggers: Triggers;
   readonly tagHistory: TagHistory;
-  /** Layers in the hands of work in progress. */
+  /** Layers that work in progress uses. */
   readonly pins: Pins;
 }
 
-/** Puts together what makes templates. */
+/** Makes the services of templates and builds. */
 export async function assembleTemplates(deps: TemplateServicesDeps): Promise<TemplateServices> {
   const { config, store, templates, driver, engine, clock } = deps;
   const uploads = new Uploads({
@@ -129,13 +129,13 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
   return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, templateFiles, tagHistory, triggers };
 }
 
-/** The registry for names without one is the operator's own word too. */
+/** The operator names the registry for references without one, so that may be private too. */
 function reachOptions({ registry, privateRegistries, tokenServers, proxy }: ServerConfig): ReachOptions {
   const [own] = registry?.split("/") ?? [];
   return { privateRegistries: [...privateRegistries, ...(own === undefined ? [] : [own])], tokenServers, proxy };
 }
 
-/** Takes what an address of `uploads.link` is for. */
+/** Receives uploads to addresses of `uploads.link`. */
 export function uploadTarget(uploads: Uploads): UploadTarget {
   const open = async (target: string, length: number) => {
     const { teamId, hash } = uploads.verify(target);

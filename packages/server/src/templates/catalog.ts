@@ -8,7 +8,7 @@ import { DEFAULT_DISK_MB, DEFAULT_TAG, isOfSnapshots, type Template, type Templa
 
 export const DEFAULT_CPU_COUNT = 2;
 const DEFAULT_MEMORY_MB = 1024;
-/** Builds of one team that were requested and not started. */
+/** Most builds of one team that were requested and not started. */
 const MAX_WAITING = 500;
 
 export interface CatalogDeps {
@@ -18,7 +18,7 @@ export interface CatalogDeps {
   readonly clock: Clock;
   /** Ids of the sandboxes, running or paused, that were made from a template. */
   readonly usersOf: (id: TemplateId) => readonly string[];
-  /** Called when versions were deleted. */
+  /** To be called with versions that were deleted; removes their snapshots. */
   readonly removed: (versions: readonly TemplateVersion[]) => Promise<void>;
   /** Ends the builds of a template that have not ended. */
   readonly endBuilds: (id: TemplateId) => Promise<void>;
@@ -28,7 +28,7 @@ export interface CatalogDeps {
 
 const refuse = (field: string, text: string, reason: string) => new AppError("invalid_argument", `${field}: ${text}`, { reason });
 
-/** What people change about templates: requesting, tagging, publishing, deleting them. */
+/** Requests, tags, publishes and deletes templates. */
 export class Catalog {
   private readonly deps: CatalogDeps;
 
@@ -47,7 +47,7 @@ export class Catalog {
     return found.sort((a, b) => (a.record.id < b.record.id ? -1 : 1));
   }
 
-  /** Registers a build; of a new template, or of the team's own of that name. It waits to be started. */
+  /** Registers a build of a new template, or of the team's template of that name. The client starts the build later. */
   async request(teamId: TeamId, wanted: NewTemplate): Promise<{ template: TemplateRecord; build: BuildRecord }> {
     const { store, templates, clock } = this.deps;
     const field = wanted.name === undefined ? "alias" : "name";
@@ -83,7 +83,7 @@ export class Catalog {
     return { template, build };
   }
 
-  /** Makes tags point to the build that `target` means. */
+  /** Makes tags point to the build that `target` means. Throws `not_found`, `permission_denied`, `invalid_argument`. */
   async assignTags(teamId: TeamId, target: string, tags: readonly string[]): Promise<{ tags: string[]; buildId: string }> {
     const { store, templates, clock } = this.deps;
     templates.findOwn(teamId, target, "target");
@@ -94,7 +94,7 @@ export class Catalog {
     return { tags: parsed, buildId };
   }
 
-  /** Removes tags of a template. `default` stays: it is what a bare name means. */
+  /** Removes tags of a template, but not `default`, which a name without a tag means. Throws `not_found`, `permission_denied`, `invalid_argument`. */
   async removeTags(teamId: TeamId, name: string, tags: readonly string[]): Promise<void> {
     const { store, templates } = this.deps;
     if (parseTemplateReference(name, "name").tag !== undefined) throw refuse("name", "must not have a tag", "invalid_template_reference");
@@ -108,7 +108,7 @@ export class Catalog {
         reason: "tag_not_found",
       });
     }
-    // A snapshot lives by its tags; a template without any would be left of it.
+    // A snapshot ends with its last tag; else a template without versions would be left.
     const isLast = versions.every((version) => parsed.includes(version.tag));
     if (isLast && isOfSnapshots(template)) return this.deps.snapshots.remove(template, undefined);
     await store.templates.removeTags(record.id, parsed, this.deps.clock.now());
@@ -127,8 +127,8 @@ export class Catalog {
   }
 
   /**
-   * Deletes a template with its builds, or a snapshot (`SnapshotCatalog.remove`). Throws `invalid_argument` for one of its tags: a tag is no template; `failed_precondition`, reason
-   * `template_in_use`, with the sandboxes that use it.
+   * Deletes a template with its builds, or a snapshot (`SnapshotCatalog.remove`). Throws `not_found`; `permission_denied`; `invalid_argument` for a
+   * reference with a tag; `failed_precondition`, reason `template_in_use`, with the sandboxes that use the template.
    */
   async remove(teamId: TeamId, text: string): Promise<void> {
     const { store, templates, usersOf, endBuilds } = this.deps;
@@ -157,7 +157,7 @@ export class Catalog {
     });
   }
 
-  /** A newer request takes the place of those for the same tags that nobody has started. */
+  /** A newer request replaces earlier requests for the same tags that were not started. */
   private async replaceWaiting(waiting: readonly BuildRecord[], by: BuildRecord): Promise<void> {
     const { store, clock } = this.deps;
     for (const build of waiting) {
@@ -169,7 +169,7 @@ export class Catalog {
   }
 }
 
-/** Tags that a build gets: the name's and those listed, each once; `default` when there is none. */
+/** The tags of a build: the one in the name and those in the list, each once; `default` when there is none. */
 function tagsOf(inName: string | undefined, listed: readonly string[], field: string): string[] {
   const parsed = listed.map((tag, i) => parseTag(tag, `tags.${i}`));
   const named = inName === undefined ? [] : [parseTag(inName, field)];
@@ -179,7 +179,7 @@ function tagsOf(inName: string | undefined, listed: readonly string[], field: st
 
 const unique = (tags: readonly string[]) => [...new Set(tags)];
 
-/** The version that stands for a template in lists: the default one, else the newest. */
+/** The version that lists show for a template: the default one, else the newest. */
 export function mainVersion({ versions }: Template): TemplateVersion | undefined {
   return versions.find(({ tag }) => tag === DEFAULT_TAG) ?? [...versions].sort((a, b) => b.assignedAt - a.assignedAt)[0];
 }

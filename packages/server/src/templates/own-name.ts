@@ -8,7 +8,7 @@ export interface OwnNameDeps {
   readonly slugOf: (teamId: TeamId) => Promise<string>;
 }
 
-/** A name for a template of the team, as it is kept. Throws `invalid_argument`, `already_exists` for the id of a template. */
+/** Parses the name that a team gives a template: name and tag in lower case. Throws `invalid_argument`; `already_exists` for the id of a template. */
 export async function ownName(
   { templates, slugOf }: OwnNameDeps,
   teamId: TeamId,

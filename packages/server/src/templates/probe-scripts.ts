@@ -1,15 +1,15 @@
 /*
- * Shell text for bash, which every sandbox has, that looks at ports and asks URLs. Small images have neither `ss` nor `curl`, and a command that
- * is missing looks like one that is not ready yet.
+ * Scripts for bash, which every sandbox has, that check ports and URLs. Small images have neither `ss` nor `curl`, and a missing command looks like
+ * a service that is not ready yet.
  */
 
-/** State of a listening TCP socket, and of a UDP one that is bound (include/net/tcp_states.h of the kernel). */
+/** State of a listening TCP socket, and of a bound UDP socket (include/net/tcp_states.h of the kernel). */
 const LISTENING = { tcp: "0A", udp: "07" };
 
-/** The other end of a socket that has none, in `/proc/net`. */
+/** The remote address of a socket without a peer, in `/proc/net`. */
 const NOBODY = { v4: "00000000:0000", v6: `${"0".repeat(32)}:0000` };
 
-/** Ends with 0 when every port is listened on, by TCP or UDP, on any address. The tables are read at once: a busy sandbox has long ones. */
+/** A script that exits with 0 when a program listens on every port, by TCP or UDP, on any address. It reads each table once, because a busy sandbox has long ones. */
 export function portScript(ports: readonly number[]): string {
   const hex = ports.map((port) => port.toString(16).toUpperCase().padStart(4, "0"));
   return `tables=$(for table in tcp tcp6 udp udp6; do [ -r /proc/net/$table ] && echo "$(< /proc/net/$table)"; done)
@@ -22,7 +22,7 @@ for port in ${hex.join(" ")}; do
 done`;
 }
 
-/** Ends with 0 when the URL answers with the status: `command` if there is a curl, else a plain request of our own. `word`: the URL as a word of a shell. */
+/** A script that exits with 0 when the URL answers with the status. It runs `command` if there is curl, else it sends a plain request. `word`: the URL as a word of a shell. */
 export function urlScript(command: string, word: string, status: string): string {
   return `if command -v curl > /dev/null; then ${command}; exit; fi
 url=${word}
@@ -39,16 +39,16 @@ read -r -t 5 _ answer _ <&3
 [ "$answer" = ${status} ]`;
 }
 
-/** Prints what `parseListening` reads. */
+/** A script whose output `parseListening` reads. */
 export const LISTENING_SCRIPT = "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; cat /proc/sys/net/ipv4/ip_local_port_range";
 
-/** The agent's own. */
+/** The port of the agent. */
 const AGENT_PORT = 49983;
-/** Of a template; more say nothing. */
+/** Most ports of a template that are kept. */
 const MAX_PORTS = 16;
 const DEFAULT_EPHEMERAL = 32768;
 
-/** TCP ports that are listened on, without the agent's and those that a program gets by chance, which are others the next time. */
+/** The TCP ports that programs listen on, ascending, without the agent's port and without ephemeral ports, which differ in each sandbox. */
 export function parseListening(text: string): number[] {
   const lines = text.split("\n").map((line) => line.trim().split(/\s+/));
   const range = lines.find((words) => words.length === 2 && words.every((word) => /^\d+$/.test(word)));

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { parseListening, portScript, urlScript } from "./probe-scripts.ts";
 import { readyOf, readyOfSandbox } from "./ready.ts";
 
-/** What the published SDKs and ours make of their helpers. */
+/** Ready commands that the helpers of the published SDKs, and of ours, make. */
 const THEIRS = {
   port: '[ -n "$(ss -Htuln sport = :3000)" ]',
   url: 'curl -s -o /dev/null -w "%{http_code}" http://localhost:3000/health | grep -q "200"',
@@ -13,7 +13,7 @@ const OURS = {
   url: `[ "$(curl -s -o /dev/null -w '%{http_code}' 'http://localhost:3000/x y')" = "200" ]`,
 };
 
-test("ready commands are read as what they wait for", () => {
+test("ready commands are parsed", () => {
   expect(readyOf({})).toEqual({ kind: "nothing" });
   expect(readyOf({ startCmd: "serve" })).toEqual({ kind: "time", ms: 20_000, isTold: false });
   const times = ["sleep 10", " sleep 1.5s ", "sleep 2m"].map((readyCmd) => readyOf({ readyCmd }));
@@ -30,7 +30,7 @@ test("ready commands are read as what they wait for", () => {
     expect(readyOf({ readyCmd })).toEqual({ kind: "command", command: readyCmd, what: readyCmd });
 });
 
-test("a sandbox waits for the ports of its template instead of for a time, and for a time that was asked for when there are none", () => {
+test("a create waits for the ports of its template instead of a time; without ports, only for a time that the template asks for", () => {
   const ofPorts = readyOfSandbox({ startCmd: "serve", readyCmd: "sleep 5" }, [3000]);
   expect(ofPorts).toMatchObject({ ready: { kind: "command" }, limitMs: 5000 });
   expect(readyOfSandbox({ startCmd: "serve" }, [3000])).toMatchObject({ ready: { kind: "command" }, limitMs: 20_000 });
@@ -39,13 +39,13 @@ test("a sandbox waits for the ports of its template instead of for a time, and f
   expect(readyOfSandbox({}, [])).toBeUndefined();
 });
 
-/** Runs it with bash where no other program is. */
+/** Runs a script with bash, without any other program. */
 const bash = async (script: string) => {
   const child = Bun.spawn(["/bin/bash", "-c", script], { env: { PATH: "/nowhere" }, stderr: "pipe", stdout: "ignore" });
   return { exitCode: await child.exited, stderr: await new Response(child.stderr).text() };
 };
 
-test("ports and URLs are asked without ss and curl", async () => {
+test("ports and URLs are checked without ss and curl", async () => {
   const requests: string[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -68,7 +68,7 @@ test("ports and URLs are asked without ss and curl", async () => {
   );
 });
 
-test("ports that are listened on are those that will be again", async () => {
+test("only ports that each sandbox of the template listens on are kept", async () => {
   const server = Bun.listen({ hostname: "0.0.0.0", port: 0, socket: { data() {} } });
   const line = (port: number, state = "0A") =>
     `   0: 0100007F:${port.toString(16).toUpperCase().padStart(4, "0")} 00000000:0000 ${state} 00000000:00000000`;

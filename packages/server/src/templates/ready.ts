@@ -3,18 +3,18 @@ import { portScript, urlScript } from "./probe-scripts.ts";
 
 const FIRST_WAIT_MS = 20;
 const MAX_WAIT_MS = 2000;
-/** How often the log says that it waits. */
+/** How often the log says that the build still waits. */
 const TELL_EVERY_MS = 10_000;
-/** What a start command gets when nothing tells that it is ready (docs/contract/templates.md, End of a build). */
+/** The wait for a start command without a ready command (docs/contract/templates.md, End of a build). */
 const DEFAULT_WAIT_MS = 20_000;
-/** A create waits no longer for a command that gives no sign: its client would not. */
+/** Longest wait of a create where no command checks for readiness: clients would not wait longer. */
 const MAX_CREATE_WAIT_MS = 30_000;
 
-/** What tells that a sandbox is ready. */
+/** How a sandbox's readiness is found out. */
 export type Ready =
-  /** The command, asked until it ends with 0; `what` is for people. */
+  /** The command runs again until it exits with 0. `what` describes that in the log. */
   | { readonly kind: "command"; readonly command: string; readonly what: string }
-  /** Some time has passed. */
+  /** A time has passed. `isTold`: the template asks for this time. */
   | { readonly kind: "time"; readonly ms: number; readonly isTold: boolean }
   | { readonly kind: "nothing" };
 
@@ -25,7 +25,7 @@ export interface ReadyCommands {
 
 const UNIT_MS: Readonly<Record<string, number>> = { "": 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Reads a template's ready command. Those that the SDKs make for ports and URLs are asked in a way that needs no program of the image. */
+/** Parses a template's ready command. The SDKs' commands for ports and URLs become scripts that need no program of the image but bash. */
 export function readyOf({ startCmd, readyCmd }: ReadyCommands): Ready {
   const text = readyCmd?.trim() ?? "";
   if (text === "") return startCmd ? { kind: "time", ms: DEFAULT_WAIT_MS, isTold: false } : { kind: "nothing" };
@@ -67,8 +67,8 @@ function isOneWord(text: string): boolean {
 }
 
 /**
- * What a new sandbox waits for: as its template's build did, but instead of for a time only until the ports are listened on that were when the
- * build ended. `undefined`: for nothing.
+ * What the create of a sandbox waits for: the same as its template's build. Where that is a time, the create waits for `ports` instead, which were
+ * listened on at the build's end, and for `limitMs` at most. `undefined`: for nothing.
  */
 export function readyOfSandbox(commands: ReadyCommands, ports: readonly number[]): { ready: Ready; limitMs?: number } | undefined {
   const ready = readyOf(commands);
@@ -76,11 +76,11 @@ export function readyOfSandbox(commands: ReadyCommands, ports: readonly number[]
   if (ready.kind === "command") return { ready };
   const limitMs = Math.min(ready.ms, MAX_CREATE_WAIT_MS);
   if (ports.length > 0) return { ready: { kind: "command", command: portScript(ports), what: `ports ${ports.join(", ")}` }, limitMs };
-  // Nothing is known that could be waited for, and nobody asked for the time.
+  // No port is known, and the template did not ask for the time.
   return ready.isTold ? { ready: { ...ready, ms: limitMs } } : undefined;
 }
 
-/** Asks until the answer is yes: soon at first, every 2 s later. `tell` hears every ten seconds how long it has been. Rejects with the signal's reason. */
+/** Calls `ask` until it gives true, at intervals that grow from 20 ms to 2 s. Calls `tell` every ten seconds with the seconds so far. Rejects with the signal's reason. */
 export async function untilReady(
   ask: () => Promise<boolean>,
   clock: Clock,

@@ -12,8 +12,8 @@ const TAG = /^[a-z0-9_.-]{1,128}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * `[namespace/]name-or-id[:tag]`, case and outer spaces aside. Throws `invalid_argument`, reason `invalid_template_reference`, that names
- * `field`.
+ * Parses `[namespace/]name-or-id[:tag]`; ignores case and outer spaces. Throws `invalid_argument`, reason `invalid_template_reference`, whose
+ * message begins with `field`.
  */
 export function parseTemplateReference(text: string, field = "templateID"): TemplateReference {
   const [, namespace, name = "", tag] = /^(?:([^/:]*)\/)?([^/:]*)(?::([^/:]*))?$/.exec(text.trim().toLowerCase()) ?? [];
@@ -26,10 +26,10 @@ export function parseTemplateReference(text: string, field = "templateID"): Temp
   return { ...(namespace === undefined ? {} : { namespace }), name, ...(tag === undefined ? {} : { tag }) };
 }
 
-/** Whether what stands in a tag's place is the id of a build: no tag looks like one. */
+/** Whether the text in a tag's place is the id of a build. No tag can look like one. */
 export const isBuildId = (tag: string): boolean => UUID.test(tag);
 
-/** Whether `parseTemplateReference` takes a text. */
+/** Whether `parseTemplateReference` accepts a text. */
 export function isTemplateReference(text: string): boolean {
   try {
     parseTemplateReference(text);
@@ -39,7 +39,7 @@ export function isTemplateReference(text: string): boolean {
   }
 }
 
-/** A tag as it is kept. Throws `invalid_argument`, reason `invalid_tag`, that names `field`. */
+/** Parses a tag, which is kept in lower case. Throws `invalid_argument`, reason `invalid_tag`, whose message begins with `field`. */
 export function parseTag(text: string, field = "tags"): string {
   const tag = text.trim().toLowerCase();
   const refuse = (why: string) => new AppError("invalid_argument", `${field}: '${text.slice(0, 200)}' ${why}`, { reason: "invalid_tag" });

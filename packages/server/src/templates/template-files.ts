@@ -2,7 +2,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import { mainVersion } from "./catalog.ts";
 import type { Template } from "./templates.ts";
 
-/** Whether the files of templates are on this machine: they are lost with the storage pool, while the store knows the templates still. */
+/** Tells whether the files of templates are on this machine. After the loss of the storage pool, the store still has the templates. */
 export class TemplateFiles {
   private readonly driver: Pick<SandboxDriver, "capabilities" | "images">;
 
@@ -10,7 +10,7 @@ export class TemplateFiles {
     this.driver = driver;
   }
 
-  /** True when the version that stands for the template cannot be started, because a layer of it is not there. */
+  /** True when a layer of the template's main version is not on this machine, so no sandbox can start from it. */
   async areMissing(template: Template): Promise<boolean> {
     const main = mainVersion(template);
     const { capabilities, images } = this.driver;

@@ -5,7 +5,7 @@ import { Templates } from "./templates.ts";
 
 const TEAM = "team-1" as TeamId;
 
-/** The templates there are when the store holds these names of the team. */
+/** The templates of a store that has these names of the team. */
 async function having(...names: string[]): Promise<Templates> {
   const list = names.map(
     (name) => ({ id: `id-${name}`, name, teamId: TEAM, namespace: "default", isPublic: false }) as unknown as TemplateRecord,
@@ -16,7 +16,7 @@ async function having(...names: string[]): Promise<Templates> {
   return templates;
 }
 
-test("the name that clients for code ask for means the template that runs code, unless somebody has one of that very name", async () => {
+test("the name 'code-interpreter-v1', which clients ask for, means 'code-interpreter', unless a template has that name", async () => {
   const found = (templates: Templates, text: string) => templates.find(TEAM, text).record.name;
   const shipped = await having("base", "code-interpreter");
   expect(["code-interpreter-v1", "code-interpreter", "Default/Code-Interpreter-V1:default"].map((text) => found(shipped, text))).toEqual(
@@ -25,7 +25,7 @@ test("the name that clients for code ask for means the template that runs code, 
   expect(found(await having("code-interpreter", "code-interpreter-v1"), "code-interpreter-v1")).toBe("code-interpreter-v1");
 });
 
-test("a shipped template that nobody has built yet is not found, and the answer says what builds it", async () => {
+test("a shipped template that is not built yet is not found, and the answer says what builds it", async () => {
   const templates = await having("base");
   for (const name of ["code-interpreter-v1", "code-interpreter"]) {
     expect(() => templates.find(TEAM, name)).toThrow(

@@ -27,17 +27,17 @@ const TemplateFile = z.object({
 export interface Template {
   readonly record: TemplateRecord;
   readonly versions: readonly TemplateVersion[];
-  /** Builds that no tag points to any more, and whose files are kept for a while; their ids stand in a tag's place. */
+  /** Builds that no tag points to any more, and whose files are kept for a while. A reference has the build's id in place of a tag. */
   readonly untagged: readonly TemplateVersion[];
 }
 
-/** Names that clients ask for by themselves, and what they mean here (docs/decisions.md, Names that clients ask for). */
+/** Names that clients have built in, and the templates that they mean here (docs/decisions.md, Names that clients ask for). */
 const ALSO_CALLED: Readonly<Record<string, string>> = { "code-interpreter-v1": "code-interpreter" };
 
 /** Templates that come with Boxyard and are built on demand. */
 const ON_DEMAND: ReadonlySet<string> = new Set(["code-interpreter"]);
 
-/** Whether its versions are snapshots of sandboxes: there are only such then. */
+/** Whether a template's versions are snapshots of sandboxes. Either all of them are, or none. */
 export const isOfSnapshots = ({ versions }: Pick<Template, "versions">): boolean =>
   versions.length > 0 && versions.every(({ spec }) => spec.snapshot !== undefined);
 
@@ -62,14 +62,14 @@ function versionAt({ versions, untagged }: Template, tag: string): TemplateVersi
   return [...versions, ...untagged].find((version) => version.buildId === tag);
 }
 
-/** The templates there are, in memory as in the store: names are looked up with every create. */
+/** The store's templates, in memory, because every create looks a name up. */
 export class Templates {
   private readonly store: Store;
   private readonly clock: Clock;
-  /** Of the template files: what is built on them, or seeded again, needs them, wherever their tags point to. */
+  /** Layers of the template files. They are kept wherever tags point: builds on them, and a new seed, need them. */
   readonly shippedLayers = new Set<string>();
   private byId = new Map<TemplateId, Template>();
-  /** The last read that was asked for; `next` is it as long as it has not begun. */
+  /** The last read that was asked for. `next` is the same read as long as that has not begun. */
   private last: Promise<void> = Promise.resolve();
   private next: Promise<void> | undefined;
 
@@ -79,8 +79,8 @@ export class Templates {
   }
 
   /**
-   * Reads the store again; call it after every change. One read at a time, and each caller gets one that begins after its call: of two at
-   * once the older could end last, and bring back what was before a change.
+   * Reads the store again; to be called after every change. Reads run one after the other, and each caller gets a read that begins after its call:
+   * of two reads at once the older could end last, and restore the values of before a change.
    */
   load(): Promise<void> {
     this.next ??= this.last = this.last
@@ -101,9 +101,8 @@ export class Templates {
   }
 
   /**
-   * The template that a name or id means to a team: its own first, then public ones. Throws `not_found` (reason `template_not_found`; of a
-   * reference with a tag that the template does not have `tag_not_found`, with a build that is not there any more `build_not_found`); that another team has a private one of that name is none of the
-   * caller's business.
+   * The template that a name or id means to a team: the team's own first, then public ones. Throws `not_found`: reason `template_not_found`, also for
+   * a private template of another team; `tag_not_found` for a tag that the template does not have; `build_not_found` for a build whose files are gone.
    */
   find(teamId: TeamId, text: string, field?: string): Template {
     const found = this.findAnyTag(teamId, text, field);
@@ -129,7 +128,7 @@ export class Templates {
     return usable.sort((a, b) => rank(a) - rank(b))[0];
   }
 
-  /** As `find`, of those that the team may change. Throws `permission_denied` for others' public ones. */
+  /** As `find`, for a template that the team may change. Throws `permission_denied` for a public template of another team. */
   findOwn(teamId: TeamId, text: string, field?: string): Template {
     const found = this.find(teamId, text, field);
     if (found.record.teamId !== teamId) {
@@ -138,7 +137,7 @@ export class Templates {
     return found;
   }
 
-  /** The version that a reference means. Throws `not_found` (reasons as of `find`) or `invalid_argument`. */
+  /** The version that a reference means. Throws `not_found` (reasons as `find`) or `invalid_argument`. */
   resolve(teamId: TeamId, text: string, field?: string): TemplateVersion {
     const { tag = DEFAULT_TAG } = parseTemplateReference(text, field);
     const template = this.find(teamId, text, field);
@@ -157,7 +156,7 @@ export class Templates {
     return own.sort((a, b) => a.record.createdAt - b.record.createdAt || (a.record.id < b.record.id ? -1 : 1));
   }
 
-  /** Whether `name` is the id of a template, which no template may be called by. */
+  /** Whether `name` is the id of a template. Ids may not be used as names. */
   isId(name: string): boolean {
     return this.byId.has(name as TemplateId);
   }
@@ -173,7 +172,7 @@ export class Templates {
     return new Set(found.length > 0 || meant === undefined ? found : idsOf(meant));
   }
 
-  /** A sandbox was made of it. Counting must not hold up a create, nor fail one. */
+  /** Counts a sandbox that was made from the template. Does not wait for the store, and ignores its errors: a create must not fail for the count. */
   countSpawn(id: TemplateId, buildId: string | undefined): void {
     const now = this.clock.now();
     const found = this.byId.get(id);
@@ -186,7 +185,7 @@ export class Templates {
     if (untagged) void this.store.templates.useUntagged(untagged.buildId, now).catch(() => {});
   }
 
-  /** Takes over the template files of the data directory. One that cannot be read is logged and left out. */
+  /** Puts the template files of the data directory into the store. A file that cannot be read is logged and left out. */
   async seed(directory: string, teamId: TeamId, logger: Logger): Promise<void> {
     const names = await readdir(directory).catch(() => [] as string[]);
     for (const name of names.filter((n) => n.endsWith(".json")).sort()) {

@@ -21,35 +21,35 @@ import type { StageDeps } from "./stage/stage-run.ts";
 export interface BuildsDeps extends StageDeps, KeepStartedDeps {
   readonly snapshotKeeper: SnapshotKeeper;
   readonly templates: Templates;
-  /** Layers that nobody may remove meanwhile. */
+  /** Layers that work in progress uses: they are not collected. */
   readonly pins: Pins;
   readonly layers: BuildLayers;
   readonly logger: Logger;
-  /** More processors than this no sandbox gets. */
+  /** Most processors of a sandbox. */
   readonly maxCpuCount: number;
-  /** Builds at work at once; others queue. */
+  /** Builds that run at once; others wait in the queue. */
   readonly maxBuilds: number;
-  /** Builds of one team that are queued or at work. */
+  /** Most builds of one team that wait or run. */
   readonly maxPerTeam: number;
 }
 
 const BUILD_LIMIT_MS = 3600_000;
-/** A build that was requested and not started is given up then (docs/contract/templates.md, Create). */
+/** A requested build that is not started within this time fails (docs/contract/templates.md, Create). */
 const WAITING_LIMIT_MS = 40 * 60_000;
 const TIDY_EVERY_MS = 60_000;
-/** Layers are collected in every tenth round. */
+/** Layers are collected in every tenth round of `tidy`. */
 const COLLECT_EVERY = 10;
-/** Results of steps that no build has used in this time are forgotten, and their layers with them. */
+/** Results of steps are removed, with their layers, when no build has used them for this time. */
 const KEEP_CACHE_MS = 30 * 24 * 3600_000;
-/** Logs of builds that no tag points to any more go this long after their end. */
+/** Logs of builds without a tag are removed this long after their end. */
 const KEEP_LOGS_MS = 30 * 24 * 3600_000;
 const REASON_LINES = 50;
 
-/** Builds from their start to their end: queued, run, cancelled; each ends as `ready` or `error`, whatever happens to the server. */
+/** Starts, queues, runs and cancels builds. Each build ends as `ready` or `error`, even if the server dies (`recover`). */
 export class Builds {
   private readonly deps: BuildsDeps;
   private readonly queue: BuildQueue;
-  /** Starting and cancelling of one build come one after the other: in between it is neither waiting nor at work. */
+  /** Start and cancel of one build run one after the other: during a start the build is neither in the store as `waiting` nor in the queue. */
   private readonly turns = new SerialQueues<string>();
   private readonly tidying: Rounds;
   private tidyRounds = 0;
@@ -66,11 +66,11 @@ export class Builds {
     this.tidying = new Rounds(() => this.tidy(), { clock, everyMs: TIDY_EVERY_MS, isFirstAtOnce: true, onError });
   }
 
-  /** Puts right what an earlier server has left. Call it once, before anything else. */
+  /** Finishes or fails the builds of an earlier server, and starts the rounds of `tidy`. To be called once, before anything else. */
   async recover(): Promise<void> {
     const { store, uploads } = this.deps;
     for (const build of await store.templates.listBuildsIn(["building"])) {
-      // Its spec is written first, so what is there is whole: only its end was missing.
+      // The spec is written when the build is done: only its tags and status may be missing.
       if (build.spec) await this.succeed(build, build.spec);
       else await this.fail(build, "The server ended while it was building; start the build again, its finished steps are cached");
     }
@@ -82,7 +82,7 @@ export class Builds {
   async find(teamId: TeamId, templateText: string, buildId: string): Promise<BuildRecord> {
     const { templates, store } = this.deps;
     const missing = () => new AppError("not_found", `Build '${buildId.slice(0, 100)}' not found`, { reason: "build_not_found" });
-    // A name that no template can have is one that none has.
+    // No template has a name that is not valid.
     if (!isTemplateReference(templateText)) throw missing();
     const { record } = templates.findOwn(teamId, templateText);
     const build = await store.templates.getBuild(buildId);
@@ -100,7 +100,7 @@ export class Builds {
       });
     }
     const build = await this.find(teamId, templateText, buildId).catch((error: unknown) => {
-      // The reference answers 400 here, and clients tell by it (docs/contract/templates.md).
+      // The published API answers 400 here, and clients depend on that (docs/contract/templates.md).
       if (isAppError(error, "build_not_found")) throw new AppError("invalid_argument", error.message, { reason: error.reason });
       throw error;
     });
@@ -132,13 +132,13 @@ export class Builds {
       if (await this.fail(build, reason.message, undefined, ["waiting"])) return;
       const jobs = this.queue.jobs().filter((job) => job.order.build.id === buildId);
       await this.queue.stop(jobs, reason);
-      // It may have come to its end just before.
+      // The build may have ended just before.
       const after = await this.deps.store.templates.getBuild(buildId);
       if (after?.status === "ready") throw hasEnded(after.status);
     });
   }
 
-  /** Ends every build of a template. */
+  /** Cancels every build of a template, and resolves when they have ended. */
   async endAll(templateId: TemplateId): Promise<void> {
     const jobs = this.queue.jobs().filter((job) => job.order.build.templateId === templateId);
     await this.queue.stop(jobs, new BuildFailure("The template was deleted"));
@@ -166,7 +166,7 @@ export class Builds {
     return this.deps.layers.collect(this.tidying.signal);
   }
 
-  /** Ends what is at work; those builds fail, and say why. */
+  /** Ends the builds in progress: they fail, and their logs say why. */
   async close(): Promise<void> {
     const tidied = this.tidying.stop();
     await this.queue.stop(
@@ -186,7 +186,7 @@ export class Builds {
       BUILD_LIMIT_MS,
     );
     const signal = AbortSignal.any([cancel.signal, limit.signal]);
-    // Until the end is written, so that no layer goes in between.
+    // Held until the result is written, so that no layer is collected before.
     using pin = this.deps.pins.hold([]);
     using started = this.deps.snapshotKeeper.hold();
     try {
@@ -216,7 +216,7 @@ export class Builds {
     const now = clock.now();
     const change = (to: Parameters<typeof store.templates.updateBuild>[2]) =>
       store.templates.updateBuild(build.id, ["building"], { ...to, updatedAt: now });
-    // In this order: after a kill in between, `recover` does the rest.
+    // In this order: if the server dies in between, `recover` does the rest.
     if (!(await atPoint(observer, "build spec", () => change({ spec })))) return;
     await atPoint(observer, "build tags", () => store.templates.assignTags(build.templateId, build.tags, build.id, now));
     await templates.load();

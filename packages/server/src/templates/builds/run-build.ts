@@ -13,7 +13,7 @@ import type { BuildState } from "./stage/state.ts";
 import { withinLimit } from "./stage/workspace.ts";
 import { masker } from "./steps/secrets.ts";
 
-/** Runs one build from its base to what sandboxes start from. Throws `BuildFailure` for what the build itself got wrong. */
+/** Runs one build: stages, steps, the trial of the start command. Returns the spec. Throws `BuildFailure` for failures that the owner can mend. */
 export async function runBuild(
   order: BuildOrder,
   deps: StageDeps & KeepStartedDeps & { readonly maxCpuCount: number },
@@ -33,7 +33,7 @@ export async function runBuild(
   const session = new Session(deps, build, log, { ...hold, teamId, mask });
   const stages = new Map<string, ImageRef>();
   const context: StageContext = { teamId, templateId: build.templateId, deps, log, session, stages, force: request.force, secrets };
-  // It depends on no step and takes as long as one, so it is made meanwhile.
+  // This layer depends on no step, so it is made at the same time.
   const facts = deps.driver.images.importLayer(new Blob([factsTar(build)]).stream(), { signal: hold.signal });
   facts.catch(() => {}); // Told when it is awaited.
   try {
@@ -61,7 +61,7 @@ export async function runBuild(
   }
 }
 
-/** A build that asks for no more processors and disk than there are; the log says so when it did. */
+/** The build, with no more processors and disk than the machine has. The log has a warning when they were reduced. */
 function fitted(build: BuildRecord, most: { readonly cpuCount: number; readonly diskMB: number }, log: BuildLog): BuildRecord {
   const { cpuCount, diskMB } = build.resources;
   if (cpuCount > most.cpuCount) {
@@ -72,11 +72,11 @@ function fitted(build: BuildRecord, most: { readonly cpuCount: number; readonly 
   return { ...build, resources };
 }
 
-/** Tries what sandboxes would start from. */
+/** Prepares the image for its user and tries the start command. */
 async function finalize(main: StageRun, state: BuildState, commands: Commands, { session, deps, log }: StageContext): Promise<BuildState> {
   const open = await main.cached("finalize", [], "Finalizing template", FINALIZE, state, async () => ({
     ...state,
-    // What opens an image up for its user runs in its shell.
+    // The script that does this needs the image's shell.
     image: main.isEmpty ? state.image : await main.openUp(state.image, FINALIZE),
   }));
   if (commands.startCmd || commands.readyCmd) {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ImageFacts, ImageSettings } from "../../registry/index.ts";
 import type { RunAs, TemplateSpec } from "../../store/index.ts";
 
-/** Label of an image of ours under which stands, as JSON, what OCI has no word for. */
+/** Label of an image with the facts of a template, as JSON, that OCI has no field for. */
 const LABEL = "boxyard.template";
 const MAX_TEXT = 1 << 17;
 
@@ -27,7 +27,7 @@ const Label = z.object({
   restrictions: Restrictions.optional(),
 });
 
-/** What an image says of the template that it was made of. */
+/** The facts of a template that its image holds. */
 export interface TemplateFacts {
   readonly user: string;
   readonly workdir: string;
@@ -38,7 +38,7 @@ export interface TemplateFacts {
   readonly onBuild?: readonly string[];
 }
 
-/** A template as an image that other platforms can run too: its start command is the image's. */
+/** Makes an image of a template. Other platforms can run it too: its command is the template's start command. */
 export function imageOfTemplate(spec: TemplateSpec): ImageFacts {
   const { image, env, user, workdir, startCmd, onBuild } = spec;
   const label = { version: 1, ...labelled(spec) };
@@ -59,12 +59,12 @@ export function imageOfTemplate(spec: TemplateSpec): ImageFacts {
 
 type Labelled = z.infer<typeof Label>;
 
-/** The members of the label that a template has. */
+/** The members of the label that are set. */
 function labelled({ startCmd, readyCmd, runAs, restrictions }: Partial<Labelled>) {
   return { ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(runAs && { runAs }), ...(restrictions && { restrictions }) };
 }
 
-/** What `imageOfTemplate` has put into an image; undefined for images of others, and for what does not look like ours. */
+/** Reads the facts that `imageOfTemplate` has put into an image; undefined for other images, and for a label of another form. */
 export function templateFactsOf({ labels, user, workdir, onBuild }: ImageSettings): TemplateFacts | undefined {
   const text = Object.hasOwn(labels, LABEL) ? labels[LABEL] : undefined;
   if (text === undefined) return undefined;

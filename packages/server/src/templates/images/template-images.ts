@@ -18,9 +18,9 @@ import { wholeImage } from "../snapshots/whole-image.ts";
 import type { Templates } from "../templates.ts";
 import { imageOfTemplate } from "./template-image.ts";
 
-/** Pushes and exports at work at once; each packs or reads whole layers, which is the machine's work. */
+/** Pushes and exports that run at once; each packs or reads whole layers. */
 const MAX_AT_ONCE = 4;
-/** Layers of which is known what they are packed. */
+/** Layers whose packed blob is remembered. */
 const MAX_KNOWN_BLOBS = 10_000;
 
 export interface TemplateImagesDeps {
@@ -29,17 +29,17 @@ export interface TemplateImagesDeps {
   readonly snapshots: SnapshotStore;
   readonly pins: Pins;
   readonly transport: Transport;
-  /** Directory for layers on their way. */
+  /** Directory for layers in transit. */
   readonly directory: string;
-  /** `HOST[:PORT][/PREFIX]` of names without a registry. */
+  /** `HOST[:PORT][/PREFIX]` for references without a registry. */
   readonly registry?: string;
   readonly logger: Logger;
 }
 
-/** Does a push; reports its progress and never rejects: its result is the last event. */
+/** Runs a push and reports its progress. Never rejects: the result, or the failure, is the last event. */
 export type PushWork = (tell: (event: PushEvent) => void, signal: AbortSignal) => Promise<PushEvent>;
 
-/** Templates on their way out, as OCI images: to registries, and as archives. */
+/** Exports templates as OCI images: to registries, and as archives. */
 export class TemplateImages {
   private readonly deps: TemplateImagesDeps;
   private readonly turns = new Semaphore(MAX_AT_ONCE);
@@ -49,7 +49,7 @@ export class TemplateImages {
     this.deps = deps;
   }
 
-  /** Checks a push and gives the work. Throws `not_found`, `invalid_argument`. Credentials are in the request's memory alone. */
+  /** Checks a request for a push and returns the work. Throws `not_found`, `invalid_argument`. Credentials are kept in memory for the request only. */
   push(teamId: TeamId, text: string, { reference, registry: credentials }: PushTemplate): PushWork {
     const { templates, registry: ours, images, transport, directory, logger } = this.deps;
     const { spec, templateId } = templates.resolve(teamId, text);
@@ -76,7 +76,7 @@ export class TemplateImages {
     };
   }
 
-  /** A template as an archive. Throws `not_found`. */
+  /** Exports a template as an archive, whose bytes are made while it is read. Throws `not_found`. */
   async export(teamId: TeamId, text: string, signal: AbortSignal): Promise<ExportedArchive> {
     const { templates, images, pins, logger } = this.deps;
     const { spec, name, tag, templateId } = templates.resolve(teamId, text);
@@ -100,7 +100,7 @@ export class TemplateImages {
   private explain(error: unknown, about: object, signal: AbortSignal): Pick<AppError, "code" | "reason" | "message"> {
     if (isAppError(error) && error.code !== "internal") {
       const { code, reason, message } = error;
-      // Without its details: they hold what the registry has answered, which may be what it was sent.
+      // Without the details: they hold the registry's answer, which may repeat the credentials.
       if (!signal.aborted) this.deps.logger.warn({ ...about, code, reason, message }, "template not pushed");
       return { code, reason, message };
     }

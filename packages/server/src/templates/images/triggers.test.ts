@@ -7,7 +7,7 @@ const teams = Array.from({ length: 6 }, (_, i) => `team-${i}` as TeamId);
 const [TEAM, OTHER] = teams as [TeamId, TeamId];
 const never = new AbortController().signal;
 
-/** Images of a registry that answers when the test says so. */
+/** Triggers of a registry that answers when the test calls `waiting[i]`. */
 function slowImages(limitMs?: number) {
   const waiting: (() => void)[] = [];
   const triggers: TriggersDeps["images"]["triggers"] = (image) => new Promise((resolve) => waiting.push(() => resolve([`RUN ${image}`])));
@@ -15,7 +15,7 @@ function slowImages(limitMs?: number) {
   return { waiting, triggers: new Triggers(deps) };
 }
 
-test("four requests of a team are asked at once, others of it wait, and too many are refused, while other teams go on", async () => {
+test("four requests of a team run at once, its others wait, and more than 32 are refused; other teams are not affected", async () => {
   const { waiting, triggers } = slowImages();
   const ask = (team: TeamId, name: string, signal = never) => triggers.of(team, { fromImage: name }, signal);
   const first = Array.from({ length: 32 }, (_, i) => ask(TEAM, `image-${i}`));
@@ -36,7 +36,7 @@ test("four requests of a team are asked at once, others of it wait, and too many
   expect(await again).toEqual(["RUN again"]);
 });
 
-test("sixteen are asked at once of all teams, and one that waits may give up", async () => {
+test("sixteen requests of all teams run at once, and a waiting client may go away", async () => {
   const { waiting, triggers } = slowImages();
   const all = teams.flatMap((team) => Array.from({ length: 4 }, (_, i) => triggers.of(team, { fromImage: `${team}-${i}` }, never)));
   await eventually("places are taken", () => waiting.length > 0);
@@ -52,10 +52,10 @@ test("sixteen are asked at once of all teams, and one that waits may give up", a
   expect(await Promise.all(all)).toHaveLength(24);
 });
 
-test("the time that a request may take begins before it waits for a place", async () => {
+test("the time limit of a request includes its wait for a place", async () => {
   const { waiting, triggers } = slowImages(500);
   const asked = Array.from({ length: 4 }, (_, i) => triggers.of(TEAM, { fromImage: `asked-${i}` }, never));
-  // The registry of the first four never answers, and their asking does not look at its signal: their places stay taken.
+  // The registry of the first four does not answer, and the fake ignores the signal, so their places stay taken.
   expect(await triggers.of(TEAM, { fromImage: "waits" }, never)).toEqual([]);
   expect(waiting).toHaveLength(4);
   for (const answer of waiting) answer();

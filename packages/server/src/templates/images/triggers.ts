@@ -4,13 +4,13 @@ import type { ImageSource } from "../builds/base/image-source.ts";
 import { templateOfImage } from "../builds/order/read-order.ts";
 import type { Templates } from "../templates.ts";
 
-/** A registry that does not answer is the build's to report, which asks it for the image itself. */
+/** Limit of a request to a registry. The build reports a registry that does not answer, because it asks for the image too. */
 const ASK_LIMIT_MS = 30_000;
 /** Requests to registries at once. Further ones wait for their turn. */
 const MAX_ASKED_AT_ONCE = 16;
-/** Of these, for one team: its requests to a registry that hangs leave places for others. */
+/** Requests of one team at once: its requests to a registry that hangs leave places for other teams. */
 const MAX_ASKED_PER_TEAM = 4;
-/** Requests of one team that are asked or wait. One more is refused. */
+/** Requests of one team that run or wait. One more is refused. */
 const MAX_PER_TEAM = 32;
 
 export interface TriggersDeps {
@@ -20,13 +20,13 @@ export interface TriggersDeps {
   readonly limitMs?: number;
 }
 
-/** A team that asks. */
+/** The requests of one team. */
 interface Asking {
   requests: number;
   readonly places: Semaphore;
 }
 
-/** What Dockerfiles that begin with an image or a template do first. */
+/** Finds triggers (ONBUILD): the instructions that a Dockerfile on an image or a template runs first. */
 export class Triggers {
   private readonly deps: TriggersDeps;
   private readonly places = new Semaphore(MAX_ASKED_AT_ONCE);
@@ -37,8 +37,8 @@ export class Triggers {
   }
 
   /**
-   * Instructions as their texts; none where they can't be read in 30 s, since the build then says why. Throws `resource_exhausted`, reason
-   * `too_many_triggers`, when 32 requests of the team ask registries already or wait to do so.
+   * The texts of the instructions; none if they cannot be read in 30 s, because the build reports that. Throws `resource_exhausted`, reason
+   * `too_many_triggers`, when 32 requests of the team run or wait already.
    */
   async of(teamId: TeamId, request: TriggersOf, signal: AbortSignal): Promise<string[]> {
     const { fromImage, fromTemplate } = request;
@@ -70,7 +70,7 @@ export class Triggers {
   private async ask(image: string, { fromImageRegistry: access }: TriggersOf, ofTeam: Semaphore, signal: AbortSignal): Promise<string[]> {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(this.deps.limitMs ?? ASK_LIMIT_MS)]);
     try {
-      // First the team's own place: a place of all is for who can ask at once.
+      // The team's place first: a request that waits for that must not hold a place of all teams.
       using _ofTeam = await ofTeam.enter(limit);
       using _ofAll = await this.places.enter(limit);
       return [...(await this.deps.images.triggers(image, { signal: limit, ...(access ? { access } : {}) }))];

@@ -13,7 +13,7 @@ export interface SnapshotCatalogDeps extends OwnNameDeps {
   readonly removed: (versions: readonly TemplateVersion[]) => Promise<void>;
 }
 
-/** What a new snapshot is to be called. */
+/** The name and tag of a new snapshot. */
 export interface SnapshotName {
   readonly name?: string;
   readonly tag: string;
@@ -21,7 +21,7 @@ export interface SnapshotName {
 
 /** A snapshot as clients know it. */
 export interface ListedSnapshot {
-  /** A reference that a create takes: `team/name:tag`, or `<template id>:tag` of one without a name. */
+  /** A reference that a create accepts: `team/name:tag`, or `<template id>:tag` for a snapshot without a name. */
   readonly id: string;
   /** Every `team/name:tag` that means it. */
   readonly names: readonly string[];
@@ -40,12 +40,12 @@ export interface SnapshotFilter {
   readonly name?: string | undefined;
 }
 
-/** Where a source's own environment stands sealed. */
+/** The place under which a source's environment is sealed. */
 const envPlace = (snapshotId: string) => `snapshots/${snapshotId}`;
 
 /**
- * Snapshots as versions of templates: a template's versions are all snapshots or none is. They are named, tagged, found and deleted as
- * templates are; only the list of templates leaves them out.
+ * Snapshots as versions of templates. The versions of a template are all snapshots, or none is. Snapshots are named, tagged, found and deleted like
+ * other templates; only the list of templates leaves them out.
  */
 export class SnapshotCatalog {
   private readonly deps: SnapshotCatalogDeps;
@@ -54,7 +54,7 @@ export class SnapshotCatalog {
     this.deps = deps;
   }
 
-  /** What a new snapshot is called. Throws `invalid_argument`, and `already_exists` for the name of what is no snapshot. */
+  /** Parses the name of a new snapshot. Throws `invalid_argument`; `already_exists` for the name of a template that is not of snapshots. */
   async nameFor(teamId: TeamId, text: string | undefined): Promise<SnapshotName> {
     if (text === undefined) return { tag: DEFAULT_TAG };
     const { store, templates } = this.deps;
@@ -64,7 +64,7 @@ export class SnapshotCatalog {
     return { name, tag };
   }
 
-  /** Notes what the driver has captured of a sandbox. A tag that the name has already means the new one from now on. */
+  /** Notes a snapshot that the driver has captured. If the name has the tag already, the tag points to the new snapshot from now on. */
   async add(source: SandboxRecord, { name, tag }: SnapshotName, captured: Pick<SnapshotOrigin, "id" | "memory">): Promise<ListedSnapshot> {
     const { store, templates, clock } = this.deps;
     const { teamId } = source;
@@ -89,7 +89,7 @@ export class SnapshotCatalog {
     return listed([made]);
   }
 
-  /** The environment of the sandbox that a version was made of; none for what is no snapshot of this data directory. */
+  /** The `envVars` of the sandbox that was captured; none for a version that is not a snapshot of this data directory. */
   envOf({ snapshot }: TemplateSpec): Readonly<Record<string, string>> {
     const text = snapshot && this.deps.store.unseal(snapshot.sealedEnv, envPlace(snapshot.id));
     return text === undefined ? {} : JSON.parse(text);
@@ -109,8 +109,8 @@ export class SnapshotCatalog {
   }
 
   /**
-   * Deletes the snapshot that a tag means, with all its tags; without a tag all of the template's. Throws `not_found`; `failed_precondition`,
-   * reason `template_in_use`, with the sandboxes that were made from it.
+   * Deletes the snapshot that a tag or build id means, with all its tags; without a tag, all snapshots of the template. Throws `failed_precondition`,
+   * reason `template_in_use`, with the sandboxes that were made from them.
    */
   async remove({ record, versions }: Template, tag: string | undefined): Promise<void> {
     const { store, templates, usersOf, removed, clock } = this.deps;
@@ -136,7 +136,7 @@ export class SnapshotCatalog {
 export const byAge = (a: SnapshotPosition, b: SnapshotPosition): number =>
   b.createdAt - a.createdAt || (a.buildId === b.buildId ? 0 : a.buildId < b.buildId ? -1 : 1);
 
-/** The sandboxes named keep a template or snapshot from being deleted. */
+/** The error for the deletion of a template or snapshot that these sandboxes use. */
 export function inUse(what: "template" | "snapshot", users: readonly string[]): AppError {
   const shown = users.length > 5 ? `${users.slice(0, 5).join(", ")} and ${users.length - 5} more` : users.join(", ");
   return new AppError("failed_precondition", `The ${what} is in use by the sandboxes ${shown}; end them first`, {
@@ -147,14 +147,14 @@ export function inUse(what: "template" | "snapshot", users: readonly string[]): 
 
 const isSnapshot = ({ spec }: TemplateVersion) => spec.snapshot !== undefined;
 
-/** Throws `already_exists` when a template has been built or is to be. */
+/** Throws `already_exists` when a template has builds, or requested builds, that are not snapshots. */
 async function refuseOthers(templates: TemplateStore, id: TemplateVersion["templateId"], name: string): Promise<void> {
   const builds = await templates.listBuilds(id);
   if (builds.every(({ spec }) => spec?.snapshot)) return;
   throw new AppError("already_exists", `name: '${name}' is the name of a template; a snapshot needs another`, { reason: "name_taken" });
 }
 
-/** What sandboxes of it start from: what the source was, resources and restrictions too. */
+/** The spec of a snapshot: that of the captured sandbox, with its resources and restrictions. */
 function specOf({ facts }: SandboxRecord, snapshot: SnapshotOrigin): TemplateSpec {
   const { image, resources, user, workdir, templateEnv, commands, restrictions } = facts;
   return {
@@ -171,7 +171,7 @@ function specOf({ facts }: SandboxRecord, snapshot: SnapshotOrigin): TemplateSpe
   };
 }
 
-/** Of all tags of one snapshot. */
+/** The listed form of one snapshot, of all its tags. */
 function listed(tags: readonly TemplateVersion[]): ListedSnapshot {
   const [first] = [...tags].sort((a, b) => a.assignedAt - b.assignedAt);
   if (!first?.spec.snapshot) throw new AppError("internal", "A snapshot without a tag", { reason: "no_snapshot" });

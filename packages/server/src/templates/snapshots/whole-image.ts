@@ -4,8 +4,8 @@ import type { TemplateSpec } from "../../store/index.ts";
 import { imageOf } from "../builds/stage/state.ts";
 
 /**
- * Everything that sandboxes of a version find on their disk, as layers: what a snapshot holds above its image becomes one more. The layer is made
- * when it is first needed (all of it is read) and collected like any other; `pin` holds it.
+ * The image with everything that sandboxes of a version have on their disk: the changes that a snapshot holds above its image become one more layer.
+ * The driver makes that layer when it is first needed, and it is collected like any other. `pin` holds all layers.
  */
 export async function wholeImage(
   { snapshots }: Pick<SandboxDriver, "snapshots">,

@@ -13,14 +13,14 @@ import { type WorkspaceDeps, withinLimit } from "../stage/workspace.ts";
 import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
 import { tellTriggers } from "./registry-images.ts";
 
-/** What a stage begins with. */
+/** The base of a stage. */
 export interface Origin {
-  /** For people. */
+  /** The name in the log. */
   readonly name: string;
   readonly state: BuildState;
-  /** Made here, or on another server like this: ready for steps. */
+  /** True for a template of this server or of another: it needs no preparation before the steps. */
   readonly isTemplate: boolean;
-  /** Of the template whose start and ready command hold unless the build has its own. */
+  /** The start and ready command of the base, which hold unless the build has its own. */
   readonly inherited?: Inherited;
 }
 
@@ -30,12 +30,12 @@ export interface OriginContext {
   readonly session: Session;
   readonly deps: WorkspaceDeps & {
     readonly uploads: Uploads;
-    /** Undefined: no image but templates' can be built on. */
+    /** Undefined: builds can begin with templates only. */
     readonly images: ImageSource | undefined;
   };
 }
 
-/** What to build on, as it is. */
+/** Finds the base of a stage, and fetches its image. Throws `BuildFailure` when that fails. */
 export async function originOf(stage: StageOrder, part: Part, context: OriginContext): Promise<Origin> {
   const { parent, fromImage = "", fromArchive } = stage;
   const { session, deps, teamId } = context;
@@ -65,7 +65,7 @@ export async function originOf(stage: StageOrder, part: Part, context: OriginCon
   };
 }
 
-/** What a template passes on. Its commands run as they do in itself, whatever user and directory the next one has. */
+/** What builds on a template inherit. The commands keep the template's user and directory. */
 function inheritedOf({ startCmd, readyCmd, runAs, user, workdir, restrictions }: Inherited & RunAs): Inherited {
   const commands = { ...(startCmd ? { startCmd } : {}), ...(readyCmd ? { readyCmd } : {}), runAs: runAs ?? { user, workdir } };
   return { ...commands, ...(restrictions ? { restrictions } : {}) };

@@ -21,17 +21,17 @@ export interface RegistryImagesDeps {
   readonly pins: Pins;
   readonly downloads: Downloads;
   readonly transport: Transport;
-  /** Directory for what is on its way. */
+  /** Directory for files in transit. */
   readonly directory: string;
-  /** `HOST[:PORT][/PREFIX]` in place of Docker Hub, of which names without a registry are. */
+  /** `HOST[:PORT][/PREFIX]` for references without a registry, in place of Docker Hub. */
   readonly registry?: string;
 }
 
-/** Lines of progress are at least this far apart, in per cent of the image. */
+/** Least difference between two lines of progress, in per cent of the image. */
 const TELL_EVERY = 10;
-/** Of an image's triggers so many are named. */
+/** Most triggers of an image that the log names. */
 const MAX_TOLD = 20;
-/** Parts of layers whose pull broke off are there for the next attempt, for so long. */
+/** How long partial downloads of layers are kept for another pull. */
 const KEEP_PARTS_MS = 7 * 24 * 3600_000;
 
 /** Images from registries and archives, for builds. */
@@ -74,17 +74,17 @@ export class RegistryImages implements ImageSource {
 
 const referenceOf = (text: string, registry: string | undefined) => parseImageReference(text, registry === undefined ? {} : { registry });
 
-/** Clients that do not ask for triggers do not know of them. */
+/** Writes the triggers that are not among the build's steps into the log: the client has not asked for triggers. */
 export function tellTriggers(triggers: readonly string[], done: readonly string[] | undefined, say: (line: string) => void): void {
   if (done === undefined) return;
-  // An image may have as many as fit into its configuration.
+  // An image may have thousands of triggers, so a set.
   const known = new Set(done);
   for (const trigger of triggers.filter((text) => !known.has(text)).slice(0, MAX_TOLD)) {
     say(`not done: ONBUILD ${JSON.stringify(trigger.slice(0, 200))}`);
   }
 }
 
-/** Many machines reach Docker Hub through a mirror only, or too often. */
+/** Adds a hint to the errors of Docker Hub that a mirror helps against. */
 function withMirrorHint(error: unknown): unknown {
   if (!isAppError(error, "registry_unreachable") && !isAppError(error, "registry_busy")) return error;
   const hint = "to take its images from a mirror, set BOXYARD_REGISTRY=HOST[:PORT][/PATH]/library where the server starts";

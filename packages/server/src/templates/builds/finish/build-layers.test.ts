@@ -15,9 +15,9 @@ test.each<[number, string[], string[]]>([
   [29, ["base"], ["three", "four"]],
   [20, ["base"], ["three", "four"]],
   [9, ["base"], ["one", "two", "three", "four"]],
-  // What a template needs counts for nothing, nor does a layer twice.
+  // Layers in use do not count, and each layer counts once.
   [0, ["base", "a", "b", "c"], []],
   [110, [], ["two", "three", "four"]],
-])("of a cache of at most %d bytes beside %j goes %j", (most, inUse, excess) => {
+])("with a bound of %d bytes, and the layers %j in use, the results %j are removed", (most, inUse, excess) => {
   expect(beyondBound(newestFirst, new Set(inUse), sizes, most)).toEqual(excess);
 });

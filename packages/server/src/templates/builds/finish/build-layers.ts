@@ -9,15 +9,15 @@ export interface BuildLayersDeps {
   readonly store: Store;
   readonly driver: SandboxDriver;
   readonly templates: Templates;
-  /** Layers that nobody may remove meanwhile. */
+  /** Layers that work in progress uses: they are not removed. */
   readonly pins: Pins;
-  /** Layers that sandboxes need, whatever templates say. */
+  /** Layers of all sandboxes. */
   readonly layersOfSandboxes: () => Iterable<string>;
-  /** Of layers that only results of steps refer to. */
+  /** Most bytes of layers that only results of steps refer to. */
   readonly maxCacheBytes: number;
 }
 
-/** Which layers are needed, and the end of the others. */
+/** Removes layers that are not needed. */
 export class BuildLayers {
   private readonly deps: BuildLayersDeps;
 
@@ -25,13 +25,13 @@ export class BuildLayers {
     this.deps = deps;
   }
 
-  /** Removes layers that no template, cached step or sandbox needs; work in progress has pinned its own. */
+  /** Removes layers that no template, cached step or sandbox needs, and that no work in progress has pinned. */
   async collect(signal: AbortSignal): Promise<Collected> {
     const { driver, pins, store, templates, maxCacheBytes } = this.deps;
     const sizes = new Map((await driver.images.listLayers()).map(({ digest, sizeBytes }) => [digest, sizeBytes]));
     const excess = beyondBound(await store.templates.listCached(), await this.inUse(), sizes, maxCacheBytes);
     await store.templates.removeCached(excess);
-    // Builds without a tag may be among what is forgotten: from here on nobody starts from them.
+    // The removed results may include builds without a tag: from here on no create finds them.
     await templates.load();
     return collectLayers({ images: driver.images, pins, referenced: () => this.needed(), signal });
   }
@@ -48,12 +48,12 @@ export class BuildLayers {
   }
 }
 
-/** Of a step's result, or of a build that no tag points to. */
+/** The layers of a step's result, or of a build that no tag points to. */
 const layersOf = ({ result }: CachedResult): readonly string[] => (JSON.parse(result) as Pick<BuildState, "image">).image.layers;
 
 /**
- * Keys of the results that are too much, those that were used longest ago: what layers of all newer ones, beside those in use, take together
- * is beyond the bound. `cached`: newest use first.
+ * Keys of the results to remove: those whose layers, together with the layers of all results with a later use, take more than `maxBytes`. Layers in
+ * use do not count. `cached`: newest use first.
  */
 export function beyondBound(
   cached: readonly CachedResult[],

@@ -17,14 +17,14 @@ export const FINALIZE: Part = { step: "finalize", prefix: "finalize" };
 export interface Commands {
   readonly startCmd?: string;
   readonly readyCmd?: string;
-  /** Where they are inherited: whose and where they run. */
+  /** User and directory of inherited commands. */
   readonly runAs?: RunAs;
 }
 
-/** What a template has of the one that it is made from, unless its own build says something else. */
+/** What a template inherits from its base, unless its own build says something else. */
 export interface Inherited extends Commands {
   readonly restrictions?: Restrictions;
-  /** Of an archive, which is the template itself: triggers are for those that build on it, not for theirs. */
+  /** Triggers of an archive, which is the template itself. Triggers of other bases are not inherited. */
   readonly onBuild?: readonly string[];
 }
 
@@ -32,13 +32,13 @@ interface Trial {
   readonly session: Session;
   readonly log: BuildLog;
   readonly clock: Clock;
-  /** False: the image is of the files that were copied into it; its agent starts commands that need no shell. */
+  /** False for an image `FROM scratch`: it holds only the files that were copied into it, and the agent starts commands without a shell. */
   readonly hasShell: boolean;
 }
 
 /**
- * Starts what every sandbox of the template will start, and waits until it is ready, so that a template that can't start is never made. Returns
- * the ports that are listened on then.
+ * Runs the start command that every sandbox of the template will run, and waits until it is ready, so that a template whose command fails is never
+ * made. Returns the ports that are listened on then. Throws `BuildFailure`.
  */
 export async function tryStart(state: BuildState, commands: Commands, trial: Trial): Promise<number[]> {
   const { session, log, hasShell } = trial;
@@ -61,7 +61,7 @@ export async function tryStart(state: BuildState, commands: Commands, trial: Tri
     }
     const ask = async (command: string, limit: AbortSignal) => (await workspace.exec(shell(command), {}, limit)).exitCode === 0;
     const ready = waitFor(readyOf(commands), ask, trial, signal);
-    // The one that loses is not waited for.
+    // The loser of the race is not awaited, and its rejection is ignored.
     ready.catch(() => {});
     await Promise.race([ready, ...(failed ? [failed] : [])]);
     const ports =
@@ -88,7 +88,7 @@ function refuseShellForms({ startCmd = "", readyCmd = "" }: Commands): void {
   }
 }
 
-/** A start command may end well, having started what stays. */
+/** The failure of a start command. Never settles for exit code 0: the command may have left a program running. */
 async function startFailure(startCmd: string, { exitCode, status }: ProcessEnd): Promise<never> {
   if (exitCode === 0) return new Promise<never>(() => {});
   const how = exitCode > 0 ? `exit status ${exitCode}` : status;
@@ -114,7 +114,7 @@ async function waitFor(ready: Ready, ask: Ask, { session, log, clock }: Trial, s
   });
 }
 
-/** What sandboxes start from. */
+/** The spec of the finished template. */
 export function templateSpecOf(
   state: BuildState,
   build: BuildRecord,
@@ -132,7 +132,7 @@ export function templateSpecOf(
   };
 }
 
-/** A tar of the one file `/.e2b`, which tells programs what they run in (docs/contract/templates.md). */
+/** A tar with the file `/.e2b`, which tells programs the ids of template and build (docs/contract/templates.md). */
 export function factsTar({ templateId, id }: BuildRecord): Uint8Array<ArrayBuffer> {
   const text = Buffer.from(`ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=${id}\n`);
   const parts = [tarHeader(".e2b", text.byteLength), text, tarPadding(text.byteLength), tarEnd()];

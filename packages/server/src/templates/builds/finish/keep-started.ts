@@ -8,14 +8,14 @@ import { FINALIZE } from "./finalize.ts";
 export interface KeepStartedDeps {
   readonly driver: SandboxDriver;
   readonly buildSandboxes: BuildSandboxes;
-  /** Whether templates of this server start from memory at all. */
+  /** Whether templates of this server start from memory. */
   readonly startsFromMemory: boolean;
 }
 
 /**
- * Keeps the memory of a sandbox of the finished template in which the start command is ready, so that others start from that. A sandbox of its
- * own, as users get them: nothing of the build's environment and secrets is in it. A template without works as well; so a failure is a warning.
- * `id`: the driver's name of what is kept.
+ * Makes a sandbox of the finished template, as users get them, captures it when its start command is ready, and returns the spec with that snapshot:
+ * sandboxes start from it. Nothing of the build's environment and secrets is in it. A failure is a warning in the log, because sandboxes can run
+ * the start command instead. `id`: the driver's name of the snapshot.
  */
 export async function keepStarted(
   trial: Trial,

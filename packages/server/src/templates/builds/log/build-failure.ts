@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 
-/** A build that failed by what it was told to do; `step` is `base`, a number from 1 on, or `finalize`. */
+/** The failure of a build that its owner can mend. `step` is `base`, a number from 1 on, or `finalize`. */
 export class BuildFailure extends AppError {
   readonly step: string | undefined;
 
@@ -11,5 +11,5 @@ export class BuildFailure extends AppError {
 }
 
 const MAX_SHOWN = 2000;
-/** A command as a message shows it. */
+/** A command for a message, cut after 2,000 characters. */
 export const shown = (command: string) => (command.length > MAX_SHOWN ? `${command.slice(0, MAX_SHOWN)}…` : command);

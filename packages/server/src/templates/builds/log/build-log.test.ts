@@ -3,7 +3,7 @@ import { systemClock } from "@boxyard/core";
 import type { BuildLogLine, TemplateStore } from "../../../store/index.ts";
 import { BuildLog } from "./build-log.ts";
 
-/** Takes lines when it is told to. */
+/** A store that takes lines only after `open`. */
 function slowStore() {
   const taken: BuildLogLine[] = [];
   const gate = Promise.withResolvers<void>();
@@ -26,7 +26,7 @@ test("a build that is quicker than the store waits for it, and loses no line", a
       await log.room();
     }
   })();
-  // Time alone: as long as a log without a bound would need for all lines.
+  // Time alone: long enough for a log without a bound to add all lines.
   await Bun.sleep(20);
   waits = added < 3000;
   open();
@@ -36,7 +36,7 @@ test("a build that is quicker than the store waits for it, and loses no line", a
   expect(taken.map(({ message }) => message)).toEqual(Array.from({ length: 10_000 }, (_, i) => `line ${i}`));
 });
 
-test("few long lines are bounded as many short ones are", async () => {
+test("a few long lines wait for the store like many short ones", async () => {
   const { open, store } = slowStore();
   const log = new BuildLog("b", store, systemClock);
   let added = 0;
@@ -53,7 +53,7 @@ test("few long lines are bounded as many short ones are", async () => {
   await printing;
 });
 
-test("a log has an end, by lines and by length, which it tells once; warnings are kept", async () => {
+test("a log has a limit of lines and of length, which one line tells; errors after it are kept", async () => {
   for (const [line, most] of [
     ["x", 100_000],
     ["x".repeat(8192), 4096],
@@ -72,7 +72,7 @@ test("a log has an end, by lines and by length, which it tells once; warnings ar
   }
 });
 
-test("what the store does not take is told once, and nothing more is gathered", async () => {
+test("after a failed write no more lines are kept in memory", async () => {
   const { fail, store } = slowStore();
   const log = new BuildLog("b", store, systemClock);
   log.add("one");

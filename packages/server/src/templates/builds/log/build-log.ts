@@ -5,11 +5,11 @@ import type { BuildLogLevel, BuildLogLine, TemplateStore } from "../../../store/
 const FLUSH_MS = 100;
 const MAX_LINES = 100_000;
 const MAX_LINE_LENGTH = 8192;
-/** Of a whole log, beside warnings and errors. */
+/** Most characters of a log, without warnings and errors. */
 const MAX_CHARS = 32 << 20;
-/** Written in one go. */
+/** Lines that are written at once. */
 const BATCH = 500;
-/** What may wait to be written; a build that is quicker than the store waits for it then. */
+/** Most lines that wait to be written. With more, `room` waits for the store. */
 const MAX_PENDING_LINES = 2000;
 const MAX_PENDING_CHARS = 2 << 20;
 
@@ -23,7 +23,7 @@ export class BuildLog {
   private place = 0;
   private count = 0;
   private chars = 0;
-  /** Nothing but warnings and errors is kept any more. */
+  /** True when the log has its limit: only warnings and errors are kept. */
   private isFull = false;
   private timer: Timer | undefined;
   private writing: Promise<void> = Promise.resolve();
@@ -35,9 +35,9 @@ export class BuildLog {
     this.clock = clock;
   }
 
-  /** Adds a line. After 100,000 of them, or 32 MiB, one says so, and no more are kept but warnings and errors. */
+  /** Adds a line. After 100,000 lines, or 32 MiB, one line says so, and only warnings and errors are kept. */
   add(message: string, step?: string, level: BuildLogLevel = "info"): void {
-    // What the store did not take fails the build; more of it is of no use.
+    // A failed write fails the build, so further lines are not needed.
     if (this.failure !== undefined) return;
     this.count += 1;
     this.chars += Math.min(message.length, MAX_LINE_LENGTH);
@@ -51,12 +51,12 @@ export class BuildLog {
     this.timer ??= setTimeout(() => void this.flush().catch(() => {}), FLUSH_MS);
   }
 
-  /** To be waited for before more output is taken: a command can print quicker than the store writes. Never throws. */
+  /** To be awaited before more output is read: a command can print quicker than the store writes. Never throws. */
   async room(): Promise<void> {
     if (this.pending.length >= MAX_PENDING_LINES || this.pendingChars >= MAX_PENDING_CHARS) await this.flush().catch(() => {});
   }
 
-  /** Writes what is pending. Throws when the store did not take it. */
+  /** Writes the pending lines. Throws when the store fails. */
   async flush(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -79,7 +79,7 @@ export class BuildLog {
   }
 }
 
-/** Cuts a stream of bytes into lines; of a line that was written over with carriage returns the last state counts. */
+/** Cuts a stream of bytes into lines. Of a line with carriage returns, it keeps the text after the last one. */
 export class LineCutter {
   private readonly decoder = new TextDecoder();
   private readonly onLine: (line: string) => void;

@@ -7,7 +7,7 @@ export interface Explanation {
   readonly step?: string;
 }
 
-/** What the end of a build says to its owner. What is wrong with the server only its log says, but not what the machine lacks for now. */
+/** The message of a failed build for its owner. Faults of the server are only in its log; a refusal of the machine that may pass is named. */
 export function explain(error: unknown): Explanation {
   if (error instanceof BuildFailure) return { message: error.message, ...(error.step === undefined ? {} : { step: error.step }) };
   const errno = refusalOf(error);
@@ -20,9 +20,9 @@ export function explain(error: unknown): Explanation {
   return { message: "The server could not build the template; its log says why" };
 }
 
-/** The kernel's error, where it is one of the machine's state: of a process of ours it comes as a reason only. */
+/** The name of the kernel's error, if that error may pass. An error from a worker has the name as its reason only. */
 function refusalOf(error: unknown): string | undefined {
-  // An error of a code has a sentence of its own, unless that is the kernel's.
+  // An error with a code other than `internal` has a message of its own, unless its reason is the kernel's name.
   const reason = isAppError(error) ? error.reason.toUpperCase() : "";
   const errno = errnoOf(error) ?? reason;
   const isOwn = isAppError(error) && error.code !== "internal" && reason !== errno;

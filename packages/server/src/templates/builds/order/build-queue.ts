@@ -5,7 +5,7 @@ import { BuildFailure } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { BuildOrder } from "./build-order.ts";
 
-/** A build that is queued or at work. */
+/** A build that waits or runs. */
 export interface BuildJob {
   readonly order: BuildOrder;
   /** Who started it. */
@@ -17,15 +17,15 @@ export interface BuildJob {
 }
 
 export interface BuildQueueOptions {
-  /** Builds at work at once. */
+  /** Builds that run at once. */
   readonly maxBuilds: number;
-  /** One build, to its end. */
+  /** Runs one build to its end. */
   readonly work: (job: BuildJob) => Promise<void>;
-  /** The end of a build failed: nothing else was to fail. */
+  /** Called when `work` rejects, which means that the end of a build could not be written. */
   readonly onError: (error: unknown, job: BuildJob) => void;
 }
 
-/** Which builds are at work, and which wait for a place. */
+/** Runs a bounded number of builds; others wait for a place. */
 export class BuildQueue {
   private readonly options: BuildQueueOptions;
   private readonly waiting: BuildJob[] = [];
@@ -35,17 +35,17 @@ export class BuildQueue {
     this.options = options;
   }
 
-  /** Those at work first. */
+  /** All builds that run or wait; those that run first. */
   jobs(): BuildJob[] {
     return [...this.working, ...this.waiting];
   }
 
-  /** Builds of a team, without those that `build` would end. */
+  /** Number of a team's builds, without those that `build` would replace. */
   countOf(teamId: TeamId, build: BuildRecord): number {
     return this.jobs().filter((job) => job.order.teamId === teamId && !isReplaced(job.order.build, build)).length;
   }
 
-  /** Adds a build in the name of the actor of now, and cancels those whose place it takes. */
+  /** Adds a build of the current actor, and cancels the builds that it replaces. */
   add(order: BuildOrder, log: BuildLog): void {
     for (const job of this.jobs()) {
       if (isReplaced(job.order.build, order.build))
@@ -62,7 +62,7 @@ export class BuildQueue {
     await Promise.all(jobs.map((job) => job.done));
   }
 
-  /** Begins what there is room for. A cancelled build takes none: it only ends. */
+  /** Starts builds while places are free. A cancelled build needs no place: it only writes its end. */
   private next(): void {
     const { maxBuilds, work, onError } = this.options;
     for (const job of [...this.waiting]) {
@@ -79,7 +79,7 @@ export class BuildQueue {
   }
 }
 
-/** A newer build takes the place of those whose tags it would take; builds under other tags are versions that go on beside it. */
+/** A newer build replaces builds of the same template with one of its tags. Builds under other tags go on. */
 function isReplaced(build: BuildRecord, by: BuildRecord): boolean {
   return build.templateId === by.templateId && build.tags.some((tag) => by.tags.includes(tag));
 }

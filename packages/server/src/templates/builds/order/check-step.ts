@@ -21,11 +21,11 @@ const COUNTS: Readonly<Record<string, readonly [number, number]>> = {
 
 interface StepBounds {
   readonly uploads: Uploads;
-  /** Names of the stages that come before. */
+  /** Names of the earlier stages. */
   readonly stages: ReadonlySet<string>;
 }
 
-/** Throws `invalid_argument` that names the member; `at` is where the step stands in the request. */
+/** Checks a step. Throws `invalid_argument`, whose message begins with the member's path; `at` is the path of the step. */
 export function checkStep(step: TemplateStep, at: string, teamId: TeamId, bounds: StepBounds): void {
   const { type, args } = step;
   const [least, most] = (Object.hasOwn(COUNTS, type) ? COUNTS[type] : undefined) ?? [];

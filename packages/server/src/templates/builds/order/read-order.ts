@@ -8,7 +8,7 @@ import { refuse } from "./refuse.ts";
 import { checkHash, type Uploads } from "./uploads.ts";
 
 const BASE_IMAGE = /^(?:docker\.io\/)?(?:e2bdev|boxyard)\/base(?::latest)?$/;
-/** As our own client reads it in Dockerfiles; others send it as the name of an image. */
+/** Our client resolves this name in Dockerfiles; other clients send it as the name of an image. */
 const TEMPLATE_IMAGE = /^boxyard\/([a-z0-9_-]+(?::[a-z0-9_.-]+)?)$/;
 
 interface OrderDeps {
@@ -16,7 +16,7 @@ interface OrderDeps {
   readonly uploads: Uploads;
 }
 
-/** A request to start a build, checked. Throws `invalid_argument` that names the member, `not_found` for templates and tags. */
+/** Checks a request to start a build. Throws `invalid_argument`, whose message begins with the member's path; `not_found` for templates and tags. */
 export function toOrder(build: BuildRecord, teamId: TeamId, request: StartBuild, deps: OrderDeps): BuildOrder {
   for (const field of ["startCmd", "readyCmd"] as const) if (request[field]?.includes("\0")) throw refuse(`${field}: must not hold NUL`);
   const names = new Set<string>();
@@ -40,7 +40,7 @@ function checkArchive({ fromImage, fromTemplate }: StartBuild, fromArchive: stri
 
 type Wanted = Pick<StartBuild, "fromImage" | "fromTemplate" | "fromImageRegistry" | "fromArchive" | "onBuildDone" | "steps">;
 
-/** `before`: names of the stages that it may copy from. */
+/** Checks one stage. `before`: names of the stages that it may copy from. */
 function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet<string>, { templates, uploads }: OrderDeps): StageOrder {
   const { fromImage, fromTemplate, fromImageRegistry: access, steps } = wanted;
   if (fromImage !== undefined && fromTemplate !== undefined) throw refuse(`${at}fromTemplate: cannot go with fromImage`);
@@ -68,9 +68,9 @@ function toStage(wanted: Wanted, at: string, teamId: TeamId, before: ReadonlySet
   return { ...stage, ...(fromImage === undefined ? {} : { fromImage }) };
 }
 
-/** The template that the name of an image stands for, if it does: no registry is asked for it. */
+/** The template that an image's name stands for, if any: no registry is asked then. */
 export function templateOfImage(image: string): { readonly name: string; readonly inherits: boolean } | undefined {
-  // The reference's own base image: ours has the same in it.
+  // The published base image: the template `base` has the same content.
   if (BASE_IMAGE.test(image)) return { name: "base", inherits: false };
   const name = TEMPLATE_IMAGE.exec(image)?.[1];
   return name === undefined ? undefined : { name, inherits: true };

@@ -1,4 +1,4 @@
 import { AppError } from "@boxyard/core";
 
-/** What a request to start a build is refused with; the message begins with the member that is wrong. */
+/** The error for a request to start a build that is not valid. The message begins with the member's path. */
 export const refuse = (message: string) => new AppError("invalid_argument", message, { reason: "invalid_build" });

@@ -4,18 +4,19 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat, utimes } from 
 import { join } from "node:path";
 import { AppError, type Clock, type TeamId } from "@boxyard/core";
 
-/** How long an upload's address is good (docs/contract/templates.md). */
+/** How long an upload's address is valid (docs/contract/templates.md). */
 const LINK_MS = 3600_000;
-/** Files that no build has asked for in this time go. */
+/** Files are removed when no build has used them for this time. */
 const KEEP_MS = 14 * 24 * 3600_000;
 export const MAX_UPLOAD_BYTES = 8 * 2 ** 30;
 const MAX_UPLOADS_AT_ONCE = 64;
-/** What was used so recently is not given up for something new: its build may just begin. */
+/** Files with a use within this time are not removed for a new upload: their build may be about to begin. */
 const RECENT_MS = 3600_000;
-/** Path below which uploads are taken, on the one port. */
+/** Path prefix of uploads, on the server's one port. */
 export const UPLOAD_PATH = "/build-files/";
 const HASH = /^[0-9a-f]{64}$/;
 
+/** Throws `invalid_argument`, whose message begins with `field`, unless the text is a SHA-256 in hex. */
 export function checkHash(hash: string, field: string): string {
   if (!HASH.test(hash))
     throw new AppError("invalid_argument", `${field}: must be 64 hexadecimal digits, in lower case`, { reason: "bad_hash" });
@@ -27,17 +28,17 @@ export interface UploadsOptions {
   readonly clock: Clock;
   /** Secret that addresses are signed with. */
   readonly seed: string;
-  /** Most bytes of one team's files. */
+  /** Most bytes of one team's files together. */
   readonly maxTeamBytes: number;
 }
 
-/** Archives of files that COPY steps use, in a directory per team, by the client's hash of them; that hash is never checked (docs/contract/templates.md, Copying). */
+/** Archives of files for COPY steps, in a directory per team, under the client's hash. The hash is never checked (docs/contract/templates.md, Copying). */
 export class Uploads {
   private readonly directory: string;
   private readonly clock: Clock;
   private readonly seed: string;
   private readonly maxTeamBytes: number;
-  /** Files that are being written, each with what it may come to. */
+  /** Files that are being written, each with its announced length. */
   private readonly parts = new Map<string, { readonly teamId: TeamId; readonly bytes: number }>();
 
   constructor({ directory, clock, seed, maxTeamBytes }: UploadsOptions) {
@@ -55,13 +56,13 @@ export class Uploads {
     return existsSync(this.path(teamId, hash));
   }
 
-  /** Path and query of an address that takes one team's upload under one hash, for an hour. */
+  /** Path and query of an address that accepts one team's upload under one hash, for an hour. */
   link(teamId: TeamId, hash: string): string {
     const until = this.clock.now() + LINK_MS;
     return `${UPLOAD_PATH}${teamId}/${hash}?until=${until}&signature=${this.sign(teamId, hash, until)}`;
   }
 
-  /** What an address means. Throws `unauthenticated` unless it is one of `link`'s that is still good. */
+  /** Parses an address. Throws `unauthenticated` unless `link` has made it and it is still valid. */
   verify(target: string): { teamId: TeamId; hash: string } {
     const { pathname, searchParams } = new URL(target, "http://localhost");
     const [, teamId = "", hash = ""] = /^\/build-files\/([0-9a-f-]{36})\/([0-9a-f]{64})$/.exec(pathname) ?? [];
@@ -77,8 +78,8 @@ export class Uploads {
   }
 
   /**
-   * Takes an upload of `length` bytes. The file is there when `finish` has resolved, whole or not at all. Files that were not used lately make
-   * room for it. Throws `resource_exhausted`, reasons `too_many_uploads` and `build_files_full`.
+   * Begins an upload of `length` bytes. The file exists when `finish` has resolved, whole or not at all. To make room, the files that were used
+   * longest ago are removed. Throws `resource_exhausted`, reasons `too_many_uploads` and `build_files_full`.
    */
   async receive(teamId: TeamId, hash: string, length: number): Promise<Upload> {
     if (length > this.maxTeamBytes) {
@@ -102,7 +103,7 @@ export class Uploads {
     }
   }
 
-  /** Lends a file of its own for something on its way from one sandbox to another; it is gone when `use` is done. */
+  /** Passes `use` the path of a new file, for content in transit from one sandbox to another. The file is removed when `use` has ended. */
   async withPart<T>(teamId: TeamId, use: (path: string) => Promise<T>): Promise<T> {
     await mkdir(join(this.directory, teamId), { recursive: true, mode: 0o700 });
     const path = join(this.directory, teamId, `${randomBytes(8).toString("hex")}.part`);
@@ -115,13 +116,13 @@ export class Uploads {
     }
   }
 
-  /** A build uses these files; they are kept for a while longer. */
+  /** Notes the use of a file by a build, which extends the time that the file is kept. */
   async touch(teamId: TeamId, hash: string): Promise<void> {
     const now = this.clock.now() / 1000;
     await utimes(this.path(teamId, hash), now, now).catch(() => {});
   }
 
-  /** Removes files that were not used for long, and parts that an earlier server has left. Call it at start and now and then. */
+  /** Removes files that were not used for two weeks, and partial files of an earlier server. To be called at the start and from time to time. */
   async prune(): Promise<void> {
     for (const team of await readdir(this.directory).catch(() => [])) {
       for (const name of await readdir(join(this.directory, team)).catch(() => [])) {
@@ -133,7 +134,7 @@ export class Uploads {
     }
   }
 
-  /** Removes the team's files, those first that were used longest ago, until what comes fits in. */
+  /** Removes the team's files, oldest use first, until the announced uploads fit. */
   private async makeRoom(teamId: TeamId): Promise<void> {
     const kept = await this.filesOf(teamId);
     const coming = [...this.parts.values()].filter((part) => part.teamId === teamId);
@@ -169,7 +170,7 @@ const full = (message: string) => new AppError("resource_exhausted", message, { 
 const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 const sumOf = (files: readonly { readonly bytes: number }[]) => files.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** A file on its way. */
+/** A file that is being uploaded. */
 export class Upload {
   private readonly file: FileHandle;
   private readonly part: string;
@@ -188,13 +189,14 @@ export class Upload {
     for (let at = 0; at < bytes.byteLength; ) at += (await this.file.write(bytes, at)).bytesWritten;
   }
 
+  /** Makes the file durable and gives it its name. */
   async finish(): Promise<void> {
     await this.file.datasync();
     await rename(this.part, this.target);
     await this.close();
   }
 
-  /** Repeatable; after `finish` it does nothing. */
+  /** Removes the partial file. Repeatable; does nothing after `finish`. */
   async discard(): Promise<void> {
     if (this.closed) return;
     await this.close();

@@ -1,6 +1,6 @@
 import type { StepObserver } from "@boxyard/core";
 
-/** What a build is made of, in order, for observers: kinds of steps as they may come, then what makes its result count. */
+/** The points of a build for observers: the kinds of steps, then the writes of its result, in order. */
 export const BUILD_POINTS = [
   "build base",
   "build USER",
@@ -18,7 +18,7 @@ export const BUILD_POINTS = [
 
 export type BuildPoint = (typeof BUILD_POINTS)[number];
 
-/** Does something that has a name, so that tests can put faults before and after it. */
+/** Runs `work` as a named point, so that tests can inject faults before and after it. */
 export async function atPoint<T>(observer: StepObserver | undefined, point: string, work: () => Promise<T>): Promise<T> {
   await observer?.before?.(point);
   const result = await work();

@@ -10,11 +10,11 @@ import type { BuildState } from "./state.ts";
 import { Workspace, type WorkspaceDeps } from "./workspace.ts";
 
 const RUN_LIMIT_MS = 3600_000;
-/** Exit code for a program that is not there. */
+/** Exit code of a shell for a program that does not exist. */
 const NOT_FOUND = 127;
 const MAX_CAPTURED_BYTES = 1 << 20;
 
-/** Which part of a build is at work: in the log, and in a failure. */
+/** The part of a build that runs, for the log and for failures. */
 export interface Part {
   /** `base`, a number from 1 on, or `finalize`. */
   readonly step: string;
@@ -26,17 +26,17 @@ export interface SessionHold {
   readonly teamId: TeamId;
   readonly signal: AbortSignal;
   readonly pin: Pin;
-  /** Takes out of a line what must not be in the log. */
+  /** Removes secrets from a line of the log. */
   readonly mask: (line: string) => string;
 }
 
-/** The sandbox in which a build's steps run, one after the other; a new one whenever the state that is wanted is not the one it holds. */
+/** The sandbox in which a build's steps run, one after the other. It is replaced whenever a step needs another image than it holds. */
 export class Session {
   private readonly deps: WorkspaceDeps;
   private readonly build: BuildRecord;
   private readonly log: BuildLog;
   readonly signal: AbortSignal;
-  /** Holds every layer that the build uses or makes, until something else refers to what came of it. */
+  /** Holds every layer that the build uses or makes, until the store refers to the result. */
   readonly pin: Pin;
   private readonly teamId: TeamId;
   private readonly mask: SessionHold["mask"];
@@ -60,7 +60,7 @@ export class Session {
     return this.open.workspace;
   }
 
-  /** Lends a second sandbox, of another image; it is gone when `use` is done. */
+  /** Passes `use` a second sandbox, of another image, which is removed when `use` has ended. */
   async beside<T>(image: ImageRef, use: (workspace: Workspace) => Promise<T>): Promise<T> {
     const workspace = await this.newWorkspace(image);
     try {
@@ -80,7 +80,7 @@ export class Session {
     return this.deps.driver.images.exportLayer(digest, { signal: this.signal });
   }
 
-  /** The image with what was done since `image`. */
+  /** Makes a layer of the changes since `image`, and returns the image with it. */
   async commit(image: ImageRef): Promise<ImageRef> {
     const workspace = await this.workspace(image);
     const committed = await workspace.commit(this.signal);
@@ -89,7 +89,7 @@ export class Session {
     return committed;
   }
 
-  /** Pins an image that was just made. Throws `aborted` in the rare case that a layer which was there before went that very moment. */
+  /** Pins an image that was just made. Throws `aborted` in the rare case that one of its layers was removed at the same time. */
   async keep(image: ImageRef): Promise<void> {
     this.pin.add(image.layers);
     const present = await Promise.all(image.layers.map((layer) => this.deps.driver.images.hasLayer(layer)));
@@ -125,7 +125,7 @@ export class Session {
     throw new BuildFailure(`failed to run command '${shown(command)}': ${failure}`, part.step);
   }
 
-  /** Runs a script of ours as root and gives what it prints. Throws `BuildFailure` with what it says on standard error. */
+  /** Runs a script of the server as root and returns its standard output. Throws `BuildFailure` with its standard error. `what` names the act. */
   async script(image: ImageRef, script: string, args: readonly string[], part: Part, what: string): Promise<string> {
     const workspace = await this.workspace(image);
     const texts = { stdout: "", stderr: "" };
@@ -146,7 +146,7 @@ export class Session {
     throw new BuildFailure(`${what} failed: ${why}${hint}`, part.step);
   }
 
-  /** The environment of a step. A login shell sets PATH anew, so one that was asked for is set again after that. */
+  /** The environment of a step. A login shell replaces PATH, so the build's PATH is set again by BASH_ENV. */
   async environment(state: BuildState): Promise<Record<string, string>> {
     const { PATH: path } = state.env;
     if (path === undefined) return { ...state.env };
@@ -163,11 +163,12 @@ export class Session {
     this.log.add(`[${part.prefix}] ${message}`, part.step, "warn");
   }
 
+  /** Cuts output into lines of the log. */
   cutter(stream: "stdout" | "stderr", part: Part, prefix = part.prefix): LineCutter {
     return new LineCutter((line) => this.log.add(`[${prefix}] [${stream}]: ${this.mask(line)}`, part.step));
   }
 
-  /** Hands output to a cutter, no quicker than the log is written. */
+  /** Passes output to a cutter, and waits while the log has too many pending lines. */
   taking(cutter: LineCutter): TakeOutput {
     return (bytes) => {
       cutter.push(bytes);
@@ -182,7 +183,7 @@ export class Session {
   }
 }
 
-/** What the agent says to a command that it did not start. */
+/** Why the agent did not start a command, for the build's failure. */
 function agentProblem(error: unknown, user: string): string {
   if (isAppError(error, "unauthenticated")) return `unauthenticated: invalid username: '${user}'`;
   if (isAppError(error)) return `${error.code}: ${error.message}`;

@@ -17,7 +17,7 @@ import { BUILD_DIRECTORY, IMAGE_USER } from "./build-settings.ts";
 import type { Part, Session } from "./session.ts";
 import { type BuildState, chainKey, firstKey, imageOf } from "./state.ts";
 
-/** Directory in a sandbox of `base` in which the tree of a stage `FROM scratch` is made, and the file in which it leaves the sandbox. */
+/** Directory in a sandbox of `base` in which the tree of a stage `FROM scratch` is made, and the tar in which the server fetches the tree. */
 const EMPTY_ROOT = "/.boxyard-scratch";
 const COLLECTED = `${BUILD_DIRECTORY}/collected.tar`;
 
@@ -30,24 +30,24 @@ export type StageDeps = OriginContext["deps"] & {
 
 export interface StageContext extends OriginContext {
   readonly deps: StageDeps;
-  /** What the stages before this one came to, by their names. */
+  /** Results of the earlier stages, by their names. */
   readonly stages: ReadonlyMap<string, ImageRef>;
   readonly templateId: TemplateId;
-  /** Nothing is taken from the cache. */
+  /** True: no result is read from the cache. */
   readonly force: boolean;
   readonly secrets: Readonly<Record<string, string>>;
 }
 
-/** Takes one stage from its base through its steps. Each result is kept under a key that follows from everything before it. */
+/** Runs one stage: its base, then its steps. Each result is cached under a key that depends on everything before it. */
 export class StageRun {
   private readonly stage: StageOrder;
   private readonly context: StageContext;
   private readonly session: Session;
   private readonly log: BuildLog;
-  /** Start and ready command of the template that it begins with. */
+  /** Start and ready command of the base; set by `run`. */
   inherited: Inherited | undefined;
   private key = "";
-  /** From here on nothing is taken from the cache. */
+  /** True from a forced step on: no result is read from the cache. */
   private isForced: boolean;
 
   constructor(stage: StageOrder, context: StageContext) {
@@ -63,7 +63,7 @@ export class StageRun {
     const part = this.part("base", name === undefined ? "base" : `${name} base`);
     const origin = await originOf(this.stage, part, this.context);
     this.inherited = origin.inherited;
-    // Nothing runs in it: it is copied out of as it is.
+    // A stage without steps needs no preparation: others only copy from it.
     if (name !== undefined && steps.length === 0 && !this.isEmpty) return origin.state;
     let state = await this.base(origin, part);
     if (this.isEmpty) state = { image: state.image, env: EMPTY_ENVIRONMENT, user: "root", workdir: "/" };
@@ -71,12 +71,12 @@ export class StageRun {
     return this.isEmpty ? this.collected(state, part) : state;
   }
 
-  /** Begins with nothing: what comes of it has the files that were copied into it, and no shell of the platform's making. */
+  /** True for a stage `FROM scratch`: the result holds only the files that were copied into it, and no shell. */
   get isEmpty(): boolean {
     return this.stage.isEmpty === true;
   }
 
-  /** The tree that was made in a directory of another image, as an image of its own. */
+  /** Makes an image of the tree of a stage `FROM scratch`, which was made in a directory of another image. */
   private collected(state: BuildState, part: Part): Promise<BuildState> {
     return this.cached("collect", [], "Collecting the image's files", part, state, async () => {
       const { session, context } = this;
@@ -89,7 +89,7 @@ export class StageRun {
     });
   }
 
-  /** What `make` came to at another time, if all of it is still here; else what it comes to now. `kind` and `args` are what it depends on. */
+  /** The cached result of `make`, if all its layers are present; else calls `make` and caches the result. The key is made of `kind` and `args`. */
   cached(
     kind: string,
     args: readonly string[],
@@ -102,18 +102,19 @@ export class StageRun {
     return this.remembered(kind, text, part, state, make);
   }
 
+  /** Makes the image usable for its user (`OPEN_UP_SCRIPT`). */
   async openUp(image: ImageRef, part: Part): Promise<ImageRef> {
     const printed = await this.session.script(image, OPEN_UP_SCRIPT, [], part, "preparing the image");
     return printed.includes("unchanged") ? image : this.session.commit(image);
   }
 
-  /** Names a part in the log; of a stage with the stage's name before it. */
+  /** A part of the stage for the log; its step begins with the stage's name, if any. */
   private part(step: string, prefix: string): Part {
     const { name } = this.stage;
     return { step: name === undefined ? step : `${name}:${step}`, prefix };
   }
 
-  /** The image to build on, made ready for the steps. That part is taken from the cache whatever is forced: no step is in it. */
+  /** Prepares the base for the steps. This result is read from the cache even if the build is forced, because it includes no step. */
   private async base({ name, state, isTemplate }: Origin, part: Part): Promise<BuildState> {
     this.key = firstKey(isTemplate ? "template" : "image", state);
     const forced = this.isForced;
@@ -126,7 +127,7 @@ export class StageRun {
     return ready;
   }
 
-  /** Puts what sandboxes need into an image from elsewhere. */
+  /** Installs what sandboxes need into an image that is not a template. */
   private async provision(image: ImageRef, part: Part): Promise<ImageRef> {
     const printed = await this.session.script(image, PROVISION_SCRIPT, [], part, "preparing the image");
     for (const line of printed.trim().split("\n").slice(-20)) {
@@ -153,7 +154,7 @@ export class StageRun {
     );
   }
 
-  /** What a COPY takes its files out of, and what names that: of a template not the layer with the facts of its own build. */
+  /** The image that a COPY copies from, and its content for the key: of a template without the last layer, which has the ids of its build. */
   private async copiedFrom(step: TemplateStep, index: number): Promise<{ image: ImageRef; content: string } | undefined> {
     const stage = step.fromStage === undefined ? undefined : this.context.stages.get(step.fromStage);
     if (stage) return { image: stage, content: `image ${stage.layers.join(" ")}` };
@@ -190,14 +191,14 @@ export class StageRun {
     const text = await store.templates.getCached(this.key, clock.now());
     if (text === undefined) return undefined;
     const found = JSON.parse(text) as BuildState;
-    // Pinned first, then asked for: what is there now stays.
+    // Pinned before the check, so that a layer that is present now stays.
     this.session.pin.add(found.image.layers);
     const present = await Promise.all(found.image.layers.map((layer) => driver.images.hasLayer(layer)));
     return present.every(Boolean) ? found : undefined;
   }
 }
 
-/** What a step's result depends on, beside the files. */
+/** What a step's result depends on, besides the files. */
 function keyArgs(step: TemplateStep, mounted: readonly (ImageRef | undefined)[]): readonly string[] {
   const { args, sources, env } = step;
   const mounts = step.mounts?.map((mount, i) => [mount, mounted[i]?.layers.join(" ") ?? ""]);

@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 import type { ImageRef } from "@boxyard/driver";
 
-/** What a build has come to after some of its steps; what sandboxes of the finished template start with. */
+/** The result of a build's steps so far, and in the end what sandboxes of the template start with. */
 export interface BuildState {
   readonly image: ImageRef;
   readonly env: Readonly<Record<string, string>>;
   readonly user: string;
   readonly workdir: string;
-  /** Of the finished template: what its start command listens on. */
+  /** Ports that the start command listens on; set for the finished template. */
   readonly ports?: readonly number[];
 }
 
-/** Raised when what steps do to the file system changes, so that older results are not used any more. */
+/** Part of each key. Raised when the effect of steps on the file system changes, so that older results are not used. */
 const CACHE_VERSION = 2;
 
 /** Key of a step's result: depends on everything before it, its kind and its arguments (docs/contract/templates.md). */
@@ -21,12 +21,12 @@ export function chainKey(previous: string, kind: string, args: readonly string[]
     .digest("hex");
 }
 
-/** Key to begin with: a template's image and settings, or an image. */
+/** The first key of a chain: of a template's image and settings, or of an image. */
 export function firstKey(kind: string, state: BuildState): string {
   return chainKey("", kind, [...state.image.layers, JSON.stringify(Object.entries(state.env).sort()), state.user, state.workdir]);
 }
 
-/** An image of layers that were made here; its name follows from them. */
+/** The image of layers that were made here; its digest is a hash of their list. */
 export function imageOf(layers: readonly string[]): ImageRef {
   return { digest: `sha256:${createHash("sha256").update(JSON.stringify(layers)).digest("hex")}`, layers };
 }

@@ -19,7 +19,7 @@ import { imageOf } from "./state.ts";
 
 const MIN_MEMORY_MB = 1024;
 const MAX_PROCESSES = 4096;
-/** Of what a sandbox has changed: with more, the next step begins on a layer of its own, since every commit reads all of it again. */
+/** With more changes than this, the next step gets a new sandbox on the committed layer, because every commit reads all changes again. */
 const LARGE_COMMIT_BYTES = 32 << 20;
 
 export interface WorkspaceDeps {
@@ -38,13 +38,13 @@ export interface WorkspaceOptions {
   readonly diskMB: number;
 }
 
-/** A sandbox in which steps of a build run. It ends with the server: a restarted one removes it. */
+/** A sandbox in which steps of a build run. A restarted server removes the sandbox, because its build has ended. */
 export class Workspace {
   private readonly deps: WorkspaceDeps;
   private readonly base: ImageRef;
   private readonly sandbox: Sandbox;
   private readonly agent: AgentAccess;
-  /** True when what it holds is better left for a new one. */
+  /** True when the next step should get a new sandbox (`LARGE_COMMIT_BYTES`). */
   isFull = false;
 
   private constructor(deps: WorkspaceDeps, base: ImageRef, { sandbox, agent }: { sandbox: Sandbox; agent: AgentAccess }) {
@@ -85,7 +85,7 @@ export class Workspace {
     return putFile(this.agent, path, content, signal);
   }
 
-  /** The image that everything done here so far gives. Processes that are left over stand still meanwhile. */
+  /** Makes a layer of all changes so far, and returns the image with it. Processes that still run are frozen meanwhile. */
   commit(signal: AbortSignal): Promise<ImageRef> {
     const { driver, settings, buildSandboxes } = this.deps;
     const { handle } = this.sandbox;
@@ -123,10 +123,10 @@ function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, disk
   return { image, buildId, teamId, templateId, resources };
 }
 
-/** Room that stays for layers that a template's children add. */
+/** Layers that builds on a template can add before layers must be merged. */
 const SPARE_LAYERS = 8;
 
-/** An image of these layers; where they are more than a sandbox can well stand on, those above the lowest become one. */
+/** An image of these layers. Where they are more than the driver's maximum less the spare ones, all layers above the lowest are merged. */
 export async function withinLimit(driver: SandboxDriver, layers: readonly string[], signal: AbortSignal): Promise<ImageRef> {
   const most = Math.max(2, driver.images.maxLayers - SPARE_LAYERS);
   if (layers.length <= most) return imageOf(layers);
