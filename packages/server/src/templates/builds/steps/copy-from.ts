@@ -9,7 +9,7 @@ import type { Workspace } from "../stage/workspace.ts";
 import { PACK_EACH_SCRIPT, PACK_SCRIPT, UNPACK_LAYER_SCRIPT } from "./copy-scripts.ts";
 import type { StepContext } from "./step-kind.ts";
 
-/** Inside: what is to be copied, and the list of it. */
+/** Files in the build's sandbox: the archive to copy, and the list of its sources. */
 export const ARCHIVE = `${BUILD_DIRECTORY}/copy.tar`;
 export const LIST = `${BUILD_DIRECTORY}/copy.list`;
 const LAYER = `${BUILD_DIRECTORY}/layer.tar`;
@@ -17,26 +17,26 @@ const UNPACKED = `${BUILD_DIRECTORY}/image`;
 const MAX_LIST_BYTES = 8 << 20;
 const MAX_SAID = 1000;
 
-/** Something to copy, in the archive. */
+/** A source in the archive. */
 export interface Source {
   readonly path: string;
-  /** Under which a file arrives in a directory. */
+  /** Name of the file in the destination, if that is a directory. */
   readonly name: string;
   readonly extract?: boolean | undefined;
 }
 
 interface Wanted {
   readonly source: string;
-  /** Of a Dockerfile, in place of the source. */
+  /** Patterns of a Dockerfile, in place of the source. */
   readonly patterns: readonly string[] | undefined;
 }
 
-/** Puts an archive of files of another image into the build's sandbox. With `patterns` it says what they match. */
+/** Puts an archive of files of another image into the build's sandbox. With `patterns`, returns the files that match. */
 export async function packFrom(from: ImageRef, wanted: Wanted, state: BuildState, ctx: StepContext): Promise<Source[] | undefined> {
   const { session, part } = ctx;
   const packed = await session.beside(from, (origin) => packIn(origin, wanted, state, ctx));
   if (packed !== undefined) return packed === "packed" ? undefined : packed;
-  // An image of a program and nothing else: the build's own sandbox has what it takes to read it.
+  // The image has no shell or no tar: its layers are unpacked in the build's sandbox, which has both.
   for (const layer of from.layers) {
     await handOn(await session.layerTar(layer), LAYER, state, ctx);
     await session.script(state.image, UNPACK_LAYER_SCRIPT, [LAYER, UNPACKED], part, `COPY ${wanted.source}`);
@@ -55,7 +55,7 @@ function packing({ source, patterns }: Wanted, root: string): readonly [script: 
   return [PACK_EACH_SCRIPT, ARCHIVE, root, LIST, ...patterns.map((pattern) => posix.normalize(`/${pattern}`))];
 }
 
-/** Archives files in a sandbox of their image, and hands the archive on. Undefined: it has no shell, or no tar. */
+/** Archives files in a sandbox of their image, and copies the archive to the build's sandbox. Undefined: the image has no shell or no tar. */
 async function packIn(origin: Workspace, wanted: Wanted, state: BuildState, ctx: StepContext): Promise<Source[] | "packed" | undefined> {
   const { session, part } = ctx;
   const { signal } = session;
@@ -78,7 +78,7 @@ async function packIn(origin: Workspace, wanted: Wanted, state: BuildState, ctx:
   return wanted.patterns ? sourcesOf(await textOf(await origin.getFile(LIST, signal)), wanted.source, part.step) : "packed";
 }
 
-/** Puts what a stream brings into a file of the build's sandbox. */
+/** Writes a stream to a file of the build's sandbox. */
 async function handOn(stream: ReadableStream<Uint8Array>, to: string, state: BuildState, { session, uploads, teamId }: StepContext) {
   await uploads.withPart(teamId, async (path) => {
     await keep(stream, path);
@@ -86,7 +86,7 @@ async function handOn(stream: ReadableStream<Uint8Array>, to: string, state: Bui
   });
 }
 
-/** The list that a sandbox has written; it may have been another program that did. */
+/** Parses the list that a sandbox has written. The list is not trusted: any program of the image may have written it. */
 function sourcesOf(list: string, source: string, step: string): Source[] {
   const lines = list.split("\n");
   if (lines.pop() !== "" || lines.length % 2 !== 0) throw new BuildFailure(`COPY ${source} failed: the list of its files is cut off`, step);
@@ -114,7 +114,7 @@ async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Writes a stream to a new file, within the bound of uploads. */
+/** Writes a stream to a new file, of at most `MAX_UPLOAD_BYTES`. */
 async function keep(stream: ReadableStream<Uint8Array>, path: string): Promise<void> {
   const file = await open(path, "wx", 0o600);
   try {

@@ -1,7 +1,7 @@
 import { FIRST_MISSING } from "./scripts.ts";
 
 /*
- * Shell scripts of COPY, which run as root inside. They need no more than a POSIX shell, and the tar of GNU or of busybox.
+ * Shell scripts of COPY, which run as root in the sandbox. They need only a POSIX shell, and the tar of GNU or of busybox.
  */
 
 /**
@@ -41,7 +41,7 @@ unpack() {
 place() {
   from=$1 to=$destination
   if [ ! -e "$from" ] && [ ! -L "$from" ]; then echo "$3 is not among the files that were uploaded" >&2; exit 1; fi
-  # Root owns it already where tar is GNU's, and chown takes special bits away.
+  # With GNU tar root is the owner already, and chown would remove special bits.
   case $same$owner in gnuroot:|gnuroot:root|gnu0:0) ;; *) chown -Rh -- "$owner" "$from" ;; esac
   [ -z "$mode" ] || { [ -L "$from" ] || chmod -R -- "$mode" "$from"; }
   if [ -d "$from" ] && [ ! -L "$from" ]; then merge "$from"; return; fi
@@ -51,7 +51,7 @@ place() {
   esac
   if [ -d "$to" ] && [ ! -L "$to" ]; then to=$to/$2; fi
   if [ -z "$list" ]; then mv -f -- "$from" "$to"; return; fi
-  # It may be part of another source too.
+  # Copied, not moved: the file may be part of another source too.
   [ -d "$to" ] || rm -f -- "$to"
   cp -a -- "$from" "$to"
 }
@@ -71,8 +71,8 @@ rm -rf -- "$work"
 `;
 
 /**
- * Packs what a COPY out of another image takes: archive root pattern. The pattern may match several paths. Through a pipe,
- * since on overlay a file and a directory of different layers may have the same inode number, and tar leaves out what looks like its archive.
+ * archive root pattern: packs the files for a COPY from another image. The pattern may match several paths. tar writes to a pipe, because on overlay
+ * files of different layers may have the same inode number, and tar leaves out a file that has the inode number of its archive.
  */
 export const PACK_SCRIPT = `set -e
 mkdir -p -- "$(dirname -- "$1")"
@@ -83,8 +83,8 @@ IFS=
 `;
 
 /**
- * The same for Dockerfiles: archive root list pattern…. A pattern matches dot files too, and a link that it names stands for what it points to. The
- * list is as COPY_SCRIPT takes it. The root is empty, or the directory of an image that was unpacked.
+ * archive root list pattern…: the same for Dockerfiles. A pattern matches dot files too, and a link that it matches is followed. The list has the form
+ * that COPY_SCRIPT reads. The root is empty, or the directory of an unpacked image.
  */
 export const PACK_EACH_SCRIPT = `set -e
 archive=$1 root=$2 list=$3
@@ -101,7 +101,7 @@ resolve() {
     count=$((count + 1))
     if [ "$count" -gt 40 ]; then real=; return; fi
   done
-  # Links and dots on the way there.
+  # Resolve links and dots in the directories of the path.
   if [ -d "$real" ]; then real=$(cd -P -- "$real" && pwd); elif [ -e "$real" ]; then real=$(cd -P -- "$(dirname -- "$real")" && pwd)/\${real##*/}; fi
   case $real in //*) real=/\${real##*//} ;; esac
 }
@@ -114,7 +114,7 @@ take() {
   if [ "$lines" -gt 0 ]; then echo "a name with a line's end in it cannot be copied" >&2; exit 1; fi
   if [ "$real" != "\${root:-/}" ]; then add "$real"
   else
-    # What the kernel, the driver and this script have put there is no part of the image.
+    # Directories of the kernel, the driver and this script are not part of the image.
     for file in "$root"/* "$root"/.*; do
       case \${file#"$root"} in /.|/..|/proc|/sys|/dev|/run|/.boxyard) continue ;; esac
       [ -e "$file" ] || [ -L "$file" ] || continue
@@ -154,7 +154,7 @@ fi
 [ ! -e "$archive.failed" ]
 `;
 
-/** layer directory: unpacks a layer's tar over what those below it have left, in a sandbox of another image. */
+/** layer directory: unpacks a layer's tar over the lower layers, in a sandbox of another image. */
 export const UNPACK_LAYER_SCRIPT = `set -e
 mkdir -p -- "$2"
 whiteouts() { tar -tf "$1" | grep -E '(^|/)\\.wh\\.' || true; }

@@ -9,15 +9,15 @@ import { ownerInside } from "./empty-image.ts";
 import { committed, expanded, ownerOf, type StepContext, type StepKind } from "./step-kind.ts";
 
 /**
- * `[source, destination, owner?, mode?]`, and the hash under which the archive was uploaded, or the template or stage to copy out of. With
- * `sources` it is as in Dockerfiles: root owns what is copied unless an owner is named, and the first argument only says in logs what it is.
+ * `[source, destination, owner?, mode?]`, and the hash of the uploaded archive, or the template or stage to copy from. With `sources` the rules of
+ * Dockerfiles hold: root owns the copies unless an owner is named, and the first argument is only for the log.
  */
 export const copy: StepKind = async (args, state, ctx) => {
   await place(args, state, ctx);
   return committed(state, ctx);
 };
 
-/** The same without a layer. */
+/** Copies without making a layer. */
 export async function place(
   [source = "", destination = "", owner, mode = ""]: readonly string[],
   state: BuildState,
@@ -47,10 +47,10 @@ export async function place(
   await session.script(state.image, COPY_SCRIPT, args, part, `COPY ${source} ${destination}`);
 }
 
-/** Owner and group in a Dockerfile: a number alone stands for both. */
+/** Owner and group of a Dockerfile's `--chown`: a single number stands for both. */
 const bothOf = (text: string) => (/^\d+$/.test(text) ? `${text}:${text}` : ownerOf(text));
 
-/** The archive that a client has uploaded for the step. */
+/** The archive that a client has uploaded for the step. Throws `BuildFailure` if it is missing. */
 async function uploaded(source: string, { uploads, teamId, part, step }: StepContext): Promise<Blob> {
   const hash = step.filesHash ?? "";
   if (!uploads.has(teamId, hash)) throw new BuildFailure(`COPY ${source}: its files were not uploaded`, part.step);
@@ -58,14 +58,14 @@ async function uploaded(source: string, { uploads, teamId, part, step }: StepCon
   return Bun.file(uploads.path(teamId, hash));
 }
 
-/** Absolute, with the slash at its end kept: it says that a directory is meant. */
+/** The absolute destination. A slash at its end is kept, because it means a directory. */
 function destinationOf(text: string, state: BuildState): string {
   const path = posix.resolve(state.workdir || "/", text);
   const isDirectory = /(^|\/)\.{0,2}$/.test(text);
   return isDirectory && path !== "/" ? `${path}/` : path;
 }
 
-/** The directory that a source's pattern is in, or the source itself where it has none; never outside of the archive. */
+/** The part of a source before its first pattern, or the whole source without a pattern; never outside of the archive. */
 export function withoutPattern(source: string): string {
   const clean = withoutTrailing(posix.normalize(`/${source}`).slice(1), "/");
   const parts = clean.split("/");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { runProgram } from "@boxyard/testkit";
 import { COLLECT_SCRIPT } from "./empty-image.ts";
 
-test("the root of an image FROM scratch is root's, also when its first step made it for another owner", async () => {
+test("root owns the root directory of an image FROM scratch, even if the first step has made it for another owner", async () => {
   const work = mkdtempSync(join(tmpdir(), "boxyard-empty-"));
   const root = join(work, "root");
   mkdirSync(root);

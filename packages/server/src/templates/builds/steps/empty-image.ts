@@ -5,14 +5,14 @@ import { WORKDIR_SCRIPT } from "./scripts.ts";
 import { committed, ownerOf, type StepContext } from "./step-kind.ts";
 
 /*
- * What a step means in a stage `FROM scratch`. Its tree is made below a directory of a sandbox of `base`, whose programs do the work and whose
- * links and users have no part in it.
+ * Steps of a stage `FROM scratch`. Its tree is made below a directory of a sandbox of `base`. The programs of `base` do the work; its users and
+ * links do not count for the tree.
  */
 
-/** Variables that builders of images give an empty one. */
+/** The environment of an empty image; other builders set the same. */
 export const EMPTY_ENVIRONMENT: Readonly<Record<string, string>> = { PATH: STANDARD_PATH };
 
-/** root user group: prints the ids that these have in the tree, and fails for names that it does not know. An empty group is the user's own. */
+/** root user group: prints the ids of user and group in the tree, and fails for unknown names. An empty group means the user's group. */
 const IDS_SCRIPT = `set -e
 id_of() {
   file=$1/etc/$2
@@ -32,11 +32,11 @@ fi
 echo "\${user% *}:\${group%% *}"
 `;
 
-/** root name: prints what stands in the tree's `/etc/passwd`: "none" (there is no such file), "user" or "others". */
+/** root name: prints whether the tree's `/etc/passwd` has the user: "none" (there is no such file), "user" or "others". */
 const PASSWD_SCRIPT =
   'if [ ! -e "$1/etc/passwd" ]; then echo none; elif grep -q "^$2:" "$1/etc/passwd"; then echo user; else echo others; fi';
 
-/** An owner as `chown` takes it, by what the tree itself says of users. `what`: for people. */
+/** An owner as ids for `chown`, by the tree's own users and groups. `what` names the act in a failure. */
 export async function ownerInside(
   owner: string,
   state: BuildState,
@@ -49,8 +49,8 @@ export async function ownerInside(
 }
 
 /**
- * Commands of sandboxes run as this user: a name of the tree's `/etc/passwd`, or a number where it has no such file. The platform's own `user`
- * stands for the user so far where there is none: public clients end each Dockerfile with that name.
+ * USER: commands of sandboxes run as this user, which is a name of the tree's `/etc/passwd`, or a number where the tree has no such file. If the tree
+ * has no user `user`, that name changes nothing: public clients end each Dockerfile with it.
  */
 export async function emptyUser(name: string, state: BuildState, ctx: StepContext): Promise<BuildState> {
   const { session, root, part } = ctx;
@@ -66,6 +66,7 @@ export async function emptyUser(name: string, state: BuildState, ctx: StepContex
   return { ...state, user: name };
 }
 
+/** WORKDIR: makes the directory in the tree if it is missing. */
 export async function emptyWorkdir(path: string, state: BuildState, ctx: StepContext): Promise<BuildState> {
   const owner = await ownerInside(ownerOf(state.user), state, ctx);
   const printed = await ctx.session.script(state.image, WORKDIR_SCRIPT, [ctx.root + path, owner], ctx.part, `WORKDIR ${path}`);
@@ -73,7 +74,7 @@ export async function emptyWorkdir(path: string, state: BuildState, ctx: StepCon
   return printed.includes("unchanged") ? next : committed(next, ctx);
 }
 
-/** root archive: packs the whole tree. Its own directory is root's: the first step made it for the owner of what it copied. */
+/** root archive: packs the whole tree. Gives the root directory to root, because the first step made it for the owner of its files. */
 export const COLLECT_SCRIPT = `set -e
 mkdir -p -- "$1" "$(dirname -- "$2")"
 chown 0:0 -- "$1"

@@ -18,7 +18,7 @@ test.each([
   expect(expand(text, (name) => values[name])).toBe(wanted);
 });
 
-test("the names that a text refers to are found", () => {
+test("finds the names of a text's variables", () => {
   expect(variablesOf("$A $" + "{B} $" + "{C:-x} $(D) $1")).toEqual(["A", "B", "C"]);
 });
 
@@ -31,6 +31,6 @@ test.each([
   ["a/[bc]/d", "a"],
   ["../../etc", "etc"],
   ["/abs/path", "abs/path"],
-])("of the source %p the part before any pattern is %p, and never outside", (source, wanted) => {
+])("the part of the source %p before its first pattern is %p, never outside of the archive", (source, wanted) => {
   expect(withoutPattern(source)).toBe(wanted);
 });

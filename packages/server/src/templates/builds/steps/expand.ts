@@ -5,7 +5,7 @@ export function variablesOf(text: string): string[] {
   return [...text.matchAll(VARIABLE)].map((match) => match[1] ?? match[2] ?? "");
 }
 
-/** Puts values in; a variable without one is empty. Everything else, backslashes and quotes too, stays as it is (docs/contract/templates.md, Steps). */
+/** Replaces variables by their values; a variable without a value becomes empty. All other text stays, backslashes and quotes too (docs/contract/templates.md, Steps). */
 export function expand(text: string, lookUp: (name: string) => string | undefined): string {
   return text.replace(VARIABLE, (_all, plain?: string, braced?: string, operator?: string, word = "") => {
     const value = lookUp(plain ?? braced ?? "") ?? "";

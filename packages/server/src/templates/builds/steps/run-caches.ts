@@ -9,8 +9,8 @@ const MAX_TOTAL_BYTES = 20 * 2 ** 30;
 const PART = ".part";
 
 /**
- * What `RUN --mount=type=cache` finds again: one tar for each template and cache, 2 GiB at most. All of them together take 20 GiB at most; what
- * was used longest ago goes first. Builds that run at once begin with the same content, and the last one to end leaves its own.
+ * Contents of `RUN --mount=type=cache`: one tar for each template and cache, of 2 GiB at most. All of them take 20 GiB at most; the one with the oldest
+ * use is removed first. Builds that run at once begin with the same content, and the build that ends last keeps its own.
  */
 export class RunCaches {
   private readonly directory: string;
@@ -19,7 +19,7 @@ export class RunCaches {
     this.directory = directory;
   }
 
-  /** Path of the tar that an earlier build has left; undefined when there is none. */
+  /** Path of the tar of an earlier build; undefined if there is none. Counts as a use. */
   async find(templateId: TemplateId, id: string): Promise<string | undefined> {
     const path = this.path(templateId, id);
     if (!existsSync(path)) return undefined;
@@ -28,7 +28,7 @@ export class RunCaches {
     return path;
   }
 
-  /** Keeps what a build has left. False when it is too large: then an earlier one stays. */
+  /** Keeps a build's content of a cache. Returns false when the content is too large: then the earlier one stays. */
   async keep(templateId: TemplateId, id: string, content: ReadableStream<Uint8Array>): Promise<boolean> {
     const path = this.path(templateId, id);
     await mkdir(join(this.directory, templateId), { recursive: true, mode: 0o700 });
@@ -43,12 +43,12 @@ export class RunCaches {
     return true;
   }
 
-  /** Forgets what builds of a template have left. */
+  /** Removes the caches of a template. */
   async remove(templateId: TemplateId): Promise<void> {
     await rm(join(this.directory, templateId), { recursive: true, force: true });
   }
 
-  /** Call it once at the start: what a killed server was writing goes. */
+  /** Removes partial files of a killed server. To be called once, at the start. */
   async removeParts(): Promise<void> {
     for (const path of await this.files()) if (path.endsWith(PART)) await rm(path, { force: true });
   }
@@ -76,7 +76,7 @@ export class RunCaches {
   }
 }
 
-/** False when there is more than may be kept. */
+/** Writes a file. Returns false when the content has more than `MAX_CACHE_BYTES`. */
 async function write(content: ReadableStream<Uint8Array>, path: string): Promise<boolean> {
   const file = await open(path, "wx", 0o600);
   try {

@@ -11,7 +11,7 @@ type Mount = NonNullable<TemplateStep["mounts"]>[number];
 
 const EMPTY = 'empty() { if [ -d "$1" ] && [ ! -L "$1" ]; then rm -rf -- "$1"/* "$1"/.[!.]* "$1"/..?*; else rm -f -- "$1"; fi; }';
 
-/** target aside: puts aside what is there, as if the mount hid it. Prints the first directory that is missing on the way. */
+/** target aside: moves the target's content aside, as if the mount hid it. Prints the first missing directory of the path. */
 const HIDE_SCRIPT = `set -e
 ${FIRST_MISSING}
 ${EMPTY}
@@ -27,7 +27,7 @@ fi
 printf %s "$missing"
 `;
 
-/** target owner mode tar: makes the directory of a cache, with what an earlier build has left. */
+/** target owner mode tar: makes the directory of a cache, with the content of an earlier build. */
 const FILL_SCRIPT = `set -e
 if [ ! -d "$1" ]; then
   mkdir -p -- "$1"
@@ -37,7 +37,7 @@ fi
 if [ -n "$4" ]; then tar -C "$1" -xf "$4"; rm -f -- "$4"; fi
 `;
 
-/** target aside first-directory: takes the mount away, and brings back what was there. */
+/** target aside first-directory: removes the mount, and restores the target's content. */
 const SHOW_SCRIPT = `set -e
 ${EMPTY}
 empty "$1"
@@ -52,8 +52,8 @@ fi
 `;
 
 /**
- * Does something while the files are there that `RUN --mount` of the kinds `cache` and `bind` asks for. They are copies, for nothing can be mounted
- * in a sandbox: what was at their place before comes back afterwards, and none of them enters a layer.
+ * Runs `work` while the files of `RUN --mount` (kinds `cache` and `bind`) are in their places. They are copies, because a sandbox cannot mount. The
+ * earlier content of their targets is restored afterwards, and the copies are not in a layer.
  */
 export async function withMounts<T>(state: BuildState, ctx: StepContext, work: () => Promise<T>): Promise<T> {
   const { session, part } = ctx;
@@ -68,7 +68,7 @@ export async function withMounts<T>(state: BuildState, ctx: StepContext, work: (
     else await bind(mount, target, i, state, ctx);
   }
   const result = await work();
-  // After a failure the whole sandbox goes.
+  // Not after a failure: the sandbox is removed then.
   for (const { mount, target, aside, missing } of put.reverse()) {
     if (mount.type === "cache" && !mount.readonly) await keep(mount, target, state, ctx);
     await session.script(state.image, SHOW_SCRIPT, [target, aside, missing], part, `taking the mount ${target} away`);
@@ -92,7 +92,7 @@ async function keep(mount: Mount, target: string, state: BuildState, { session, 
   await session.script(state.image, 'rm -f -- "$1"', [TAR], part, `keeping the cache ${target}`);
 }
 
-/** As a COPY does it, from the client's files or from a stage. */
+/** Copies the files of a bind mount like a COPY, from the client's files or from a stage. */
 async function bind(mount: Mount, target: string, index: number, state: BuildState, ctx: StepContext): Promise<void> {
   const { filesHash, source = "." } = mount;
   const sources = mount.sources ?? [{ path: posix.normalize(`/${source}`) }];

@@ -1,6 +1,6 @@
-/* Shell scripts that build steps run as root inside. Arguments come as $1, $2 …, so nothing in them is ever read as code. */
+/* Shell scripts that build steps run as root in the sandbox. Arguments are passed as $1, $2 …, so they are never read as code. */
 
-/** Shell function. First part of a path that is not there yet: what a new directory's owner is given. */
+/** Shell function: sets `missing` to the first part of a path that does not exist, which a new owner gets with all below. */
 export const FIRST_MISSING = `first_missing() {
   missing= p=$1
   while [ ! -d "$p" ]; do missing=$p; p=$(dirname -- "$p"); done
@@ -17,8 +17,8 @@ chown -R -- "$2" "$missing"
 `;
 
 /**
- * USER name-or-uid sudo("true" or ""). Makes a user that is missing, with home and shell. The last line of the output is the user's name
- * and its home; "unchanged" before it when nothing was made.
+ * USER name-or-uid sudo("true" or ""). Makes a missing user, with home and shell. The last line of the output has the user's name and home; the line
+ * before it is "unchanged" when nothing was made.
  */
 export const USER_SCRIPT = `set -e
 name=$1
@@ -55,8 +55,8 @@ echo "$line" | { IFS=: read -r n _ _ _ _ home _; echo "$n $home"; }
 `;
 
 /**
- * Once for every image that templates are built on (docs/contract/templates.md): what programs of the user's may change, and /code. Then again at the end,
- * for what the steps have added. Only what is not so yet is touched, since each touched file is copied into the layer.
+ * Makes /usr/local and /code writable for the user, and gives the user its home (docs/contract/templates.md). Runs once for the base of a build, and again
+ * at the end, for files that the steps have added. Changes only what has other modes or owners, because each changed file is copied into the layer.
  */
 export const OPEN_UP_SCRIPT = `set -e
 changed=
@@ -74,8 +74,8 @@ fi
 `;
 
 /**
- * For images from elsewhere: sudo, if the image's package manager can bring it, and nothing fails if it can't. The user comes with
- * USER_SCRIPT.
+ * For images from registries and archives: installs bash and sudo if the image's package manager can do that, and does not fail if it cannot.
+ * USER_SCRIPT makes the user.
  */
 export const PROVISION_SCRIPT = `
 has() { command -v "$1" >/dev/null 2>&1; }

@@ -6,11 +6,11 @@ import type { BuildState } from "../stage/state.ts";
 import { FIRST_MISSING } from "./scripts.ts";
 import { ownerOf, type StepContext } from "./step-kind.ts";
 
-/** Shorter lines are left in logs: they would be found in words that have nothing to do with them. */
+/** Shorter lines of secrets are not masked, because they would match parts of ordinary words. */
 const MIN_MASKED = 4;
 const MASK = "***";
 
-/** file target owner mode: lets a link lead to a secret for a while. Prints the first directory that it had to make. */
+/** file target owner mode: links the target to a secret's file. Prints the first directory that it made. */
 const LEND_SCRIPT = `set -e
 ${FIRST_MISSING}
 if [ -e "$2" ] || [ -L "$2" ]; then echo "$2 is there already, so no secret can be put there" >&2; exit 1; fi
@@ -22,14 +22,14 @@ ln -s -- "$1" "$2"
 printf %s "$missing"
 `;
 
-/** file target first-directory: takes all of it away again, but for directories that something else has come into. */
+/** file target first-directory: removes the link, the file and the directories that LEND_SCRIPT made, unless they have other content now. */
 const TAKE_SCRIPT = `rm -f -- "$1" "$2"
 directory=$(dirname -- "$2")
 while [ -n "$3" ] && rmdir -- "$directory" 2>/dev/null && [ "$directory" != "$3" ]; do directory=$(dirname -- "$directory"); done
 [ ! -e "$1" ] && [ ! -L "$2" ]
 `;
 
-/** Does something while the secrets that a step asks for are there: as files of the step's user, or in the environment. None of them stays. */
+/** Runs `work` while the secrets of a step are in place: as files of the step's user, or in `env`. The files are removed afterwards. Throws `BuildFailure` for a required secret that is missing. */
 export async function withSecrets<T>(
   state: BuildState,
   user: string,
@@ -53,14 +53,14 @@ export async function withSecrets<T>(
     lent.push({ file, target, directory: await session.script(state.image, LEND_SCRIPT, args, part, `the secret '${wanted.id}'`) });
   }
   const result = await work(env);
-  // After a failure the whole sandbox goes.
+  // Not after a failure: the sandbox is removed then.
   for (const { file, target, directory } of lent.reverse()) {
     await session.script(state.image, TAKE_SCRIPT, [file, target, directory], part, "taking a secret away");
   }
   return result;
 }
 
-/** Takes secrets out of lines of a log. */
+/** A function that masks secrets in lines of a log. */
 export function masker(secrets: readonly string[]): (line: string) => string {
   const lines = secrets.flatMap((value) => value.split(/\r?\n/).map((line) => line.trim()));
   const masked = [...new Set(lines.filter((line) => line.length >= MIN_MASKED))].sort((a, b) => b.length - a.length);
@@ -68,5 +68,5 @@ export function masker(secrets: readonly string[]): (line: string) => string {
   return (line) => masked.reduce((text, secret) => text.replaceAll(secret, MASK), line);
 }
 
-/** What a step's result depends on: which secrets it gets, and not what they are. */
+/** The part of a step's key for its secrets: their ids and places, not their values. */
 export const secretsKey = ({ secrets }: TemplateStep) => (secrets && secrets.length > 0 ? { secrets } : {});

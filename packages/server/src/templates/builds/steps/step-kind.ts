@@ -13,29 +13,29 @@ export interface StepContext {
   readonly teamId: TeamId;
   readonly part: Part;
   readonly step: TemplateStep;
-  /** Directory in which the tree of a stage `FROM scratch` is made; "" in all others, whose steps run in what they make. */
+  /** Directory in which the tree of a stage `FROM scratch` is made; "" in all other stages. */
   readonly root: string;
-  /** Image that a COPY takes its files out of, in place of an upload. */
+  /** Image that a COPY copies from, in place of an upload. */
   readonly from?: ImageRef | undefined;
-  /** Images that bind mounts of a RUN take their files out of, by the mounts' places. */
+  /** Images that bind mounts of a RUN copy from, by the mounts' indexes. */
   readonly mounted: readonly (ImageRef | undefined)[];
-  /** What cache mounts find again, and of which template. */
+  /** Contents of cache mounts, kept for each template. */
   readonly caches: RunCaches;
   readonly templateId: TemplateId;
-  /** Of the build, by their ids. */
+  /** Values of the build's secrets by their ids. */
   readonly secrets: Readonly<Record<string, string>>;
 }
 
-/** What a step comes to. Without a new image it has changed no file. */
+/** Runs a step and returns the new state. The image is the same if the step has changed no file. */
 export type StepKind = (args: readonly string[], state: BuildState, ctx: StepContext) => Promise<BuildState>;
 
-/** The state with what was done to files since. */
+/** Makes a layer of the changed files, and returns the state with it. */
 export async function committed(state: BuildState, { session }: StepContext): Promise<BuildState> {
   return { ...state, image: await session.commit(state.image) };
 }
 
-/** As chown takes it: a user's name alone stands for its group too. */
+/** An owner for chown: a user's name alone means its group too. */
 export const ownerOf = (text: string) => (text.includes(":") || /^\d+$/.test(text) ? text : `${text}:`);
 
-/** Puts in the build's own variables. */
+/** Replaces variables by those of the build. */
 export const expanded = (text: string, { env }: BuildState) => expand(text, (name) => (Object.hasOwn(env, name) ? env[name] : undefined));

@@ -27,7 +27,7 @@ const env: StepKind = async (args, state, ctx) => {
   return { ...state, env: { ...state.env, ...(await withValues(added, state, ctx)) } };
 };
 
-/** Puts in what texts refer to as `$NAME`: variables of the build, else those of a login shell. */
+/** Replaces `$NAME` in texts by variables of the build, else by those of a login shell. */
 async function withValues(
   texts: Readonly<Record<string, string>>,
   state: BuildState,
@@ -40,7 +40,7 @@ async function withValues(
   return Object.fromEntries(entries.map(([name, text]) => [name, expand(text, lookUp)]));
 }
 
-/** Variables of a login shell of root's (docs/contract/templates.md, Steps). */
+/** Variables of root's login shell (docs/contract/templates.md, Steps). */
 async function loginEnvironment(state: BuildState, { session, part }: StepContext): Promise<Record<string, string>> {
   const script = 'shell=/bin/sh; [ -x /bin/bash ] && shell=/bin/bash; exec "$shell" -l -c "env -0"';
   const printed = await session.script(state.image, script, [], part, "reading the environment");
@@ -61,7 +61,7 @@ const workdir: StepKind = async ([path = ""], state, ctx) => {
   return printed.includes("unchanged") ? next : committed(next, ctx);
 };
 
-/** `[name, "true"?]`. A group after a colon is not used: the user's own is. */
+/** `[name, "true"?]`. A group after a colon is ignored: the user's own group is used. */
 const user: StepKind = async ([text = "", sudo = ""], state, ctx) => {
   const name = expanded(text, state).split(":", 1)[0] ?? "";
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/.test(name))
@@ -74,10 +74,11 @@ const user: StepKind = async ([text = "", sudo = ""], state, ctx) => {
   return lines.includes("unchanged") ? next : committed(next, ctx);
 };
 
-/** By the step's type; ADD and ARG are as COPY and ENV (docs/contract/templates.md, Steps). */
+/** The kinds of steps by type. ADD is the same as COPY, and ARG the same as ENV (docs/contract/templates.md, Steps). */
 const KINDS: Readonly<Record<string, StepKind>> = { RUN: run, COPY: copy, ADD: copy, ENV: env, ARG: env, WORKDIR: workdir, USER: user };
 export const STEP_TYPES = Object.keys(KINDS);
 
+/** Runs a step of the type that it names. Throws `BuildFailure`. */
 export function runStep(state: BuildState, ctx: StepContext): Promise<BuildState> {
   const { step } = ctx;
   const kind = Object.hasOwn(KINDS, step.type) ? KINDS[step.type] : undefined;
