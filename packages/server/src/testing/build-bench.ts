@@ -1,23 +1,23 @@
 import type { FakeCommand, FakeResult } from "@boxyard/driver/fake";
 import type { Reply, TestServer } from "./test-server.ts";
 
-/** Everything about builds that a test over the fake driver does again and again. */
+/** Helpers for tests of builds over the fake driver. */
 export class BuildBench {
-  /** What RUN steps and other commands of users have been asked to run. */
+  /** Commands of users that ran: RUN steps, start and ready commands. */
   readonly ran: FakeCommand[] = [];
-  /** What a command comes to; by default every one succeeds. */
+  /** The result of a command; by default every command succeeds. */
   answer: (command: FakeCommand) => FakeResult | Promise<FakeResult> | undefined = () => undefined;
   private readonly server: TestServer;
 
   constructor(server: TestServer) {
     this.server = server;
     const { world } = server;
-    // The base template's layer, which the fake world does not know of by itself.
+    // The base template's layer, which a fake world does not have.
     const digest = `sha256:${"b".repeat(64)}`;
     world.layers.set(digest, { info: { digest, sizeBytes: 1024, createdAt: 1 }, tar: new Uint8Array(1024) });
     world.command = (command) => {
       if (command.cmd === "/bin/bash") this.ran.push(command);
-      // Something must change, or all layers would be the same.
+      // Changes a file, because else all layers would be the same.
       for (const sandbox of world.sandboxes.values()) sandbox.files.set(`/${sandbox.files.size}`, command.args.join(" "));
       return this.answer(command) ?? {};
     };
@@ -40,7 +40,7 @@ export class BuildBench {
     return (await this.server.call("GET", `/templates/${of.templateID}/builds/${of.buildID}/status${query}`)).body;
   }
 
-  /** The whole log, fetched as clients do. */
+  /** The whole log, fetched in pages as clients do. */
   async log(of: { templateID: string; buildID: string }): Promise<string[]> {
     const lines: string[] = [];
     for (;;) {
@@ -61,7 +61,7 @@ export class BuildBench {
     }
   }
 
-  /** Requests, starts and awaits a build. */
+  /** Requests and starts a build, and waits for its end. */
   async build(name: string, body: object = {}, requested: object = {}) {
     const of = await this.request(name, requested);
     const started = await this.start(of, body);

@@ -7,7 +7,7 @@ import { connectRaw, type RawPeer, RawServer } from "./raw.ts";
 
 export const TEST_ID = "i0123456789abcdefghij" as SandboxId;
 
-/** The front with one sandbox, whose every port is played by the test. */
+/** The front with one sandbox. The test plays the server on every port of the sandbox. */
 export class TestFront {
   readonly upstream = new RawServer();
   readonly routes: RouteTable;
@@ -48,7 +48,7 @@ export class TestFront {
     return connectRaw(this.front.port);
   }
 
-  /** Headers that lead to the sandbox; to its agent unless another port is named. */
+  /** Headers of a request to the sandbox; by default to its agent. */
   headers(port = 49983): string {
     return `Host: sandbox.test\r\nSvc-Sandbox-Id: ${TEST_ID}\r\nSvc-Sandbox-Port: ${port}\r\n`;
   }

@@ -15,7 +15,7 @@ export class Place {
     return server;
   }
 
-  /** As `kill -9` has it: whatever the server was doing goes no further. */
+  /** Ends the server as `kill -9` does: transitions in progress do not go on. */
   async crash(server: TestServer): Promise<void> {
     await server.server.close(0);
     this.servers = this.servers.filter((other) => other !== server);
@@ -28,7 +28,7 @@ export class Place {
   }
 }
 
-/** Resolves `reached` when the named point of a transition comes, and holds the transition there for ever. */
+/** An observer that holds a transition at the named point for ever. `reached` resolves when the transition is there. */
 export function holdAt(point: string, when: "before" | "after" = "before") {
   const reached = Promise.withResolvers<void>();
   const hook = (name: string) => {

@@ -24,7 +24,7 @@ const handlers = {
   error() {},
 };
 
-/** One side of a TCP connection, with everything that came in on it. */
+/** One side of a TCP connection, with everything that it has received. */
 export class RawPeer {
   private readonly socket: Socket<Conversation>;
 
@@ -61,12 +61,12 @@ export class RawPeer {
     this.socket.terminate();
   }
 
-  /** Forgets what came so far. */
+  /** Forgets what was received so far. */
   clear(): void {
     this.socket.data.received = "";
   }
 
-  /** Waits until `until` is true of what has come; throws after 3 s with what came instead. */
+  /** Waits until `until` is true of the received text; throws after 3 s, with that text in the message. */
   async wait(until: (received: string, closed: boolean) => boolean, what = "the expected bytes"): Promise<string> {
     const talk = this.socket.data;
     const end = performance.now() + 3000;
@@ -99,7 +99,7 @@ export async function connectRaw(port: number, hostname = "127.0.0.1"): Promise<
   return new RawPeer(await Bun.connect({ hostname, port, data: fresh(), socket: handlers }));
 }
 
-/** A server that does nothing by itself; tests play its part byte by byte. */
+/** A TCP server that sends nothing by itself; tests answer byte by byte. */
 export class RawServer {
   readonly peers: RawPeer[] = [];
   private readonly listener: Bun.TCPSocketListener<Conversation>;
@@ -124,7 +124,7 @@ export class RawServer {
     return this.listener.port;
   }
 
-  /** The n-th connection, once it is there. */
+  /** Waits for the connection with this index. */
   async peer(index: number): Promise<RawPeer> {
     const end = performance.now() + 3000;
     for (;;) {

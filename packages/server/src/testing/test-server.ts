@@ -13,7 +13,7 @@ import type { OrphanPolicy } from "../store-identity.ts";
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed JSON; the reader says what it expects. */
+  /** Parsed JSON; undefined for an empty body. */
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at arbitrary members
   readonly body: any;
 }
@@ -32,7 +32,7 @@ export interface TestServerOptions {
 }
 
 const document = new DocumentCheck(platformDocument());
-/** Answers that any request can get before it reaches an operation; docs/status-codes.md. Every other status must be in the document. */
+/** Statuses that any request can get before it reaches an operation (docs/status-codes.md). Every other status must be in the OpenAPI document. */
 const BEFORE_OPERATIONS = new Set([405, 411, 413, 431]);
 
 /** Throws when an answer is not what the OpenAPI document says. */
@@ -44,7 +44,7 @@ function checkAnswer(method: string, path: string, status: number, body: unknown
   if (problems.length > 0) throw new Error(`The OpenAPI document does not describe an answer: ${problems.join("; ")}`);
 }
 
-/** The real server, listening, over a fake driver and a data directory of its own. For tests. */
+/** The real server, which listens, over a fake driver and with a data directory of its own. For tests. */
 export class TestServer {
   readonly server: RunningServer;
   readonly world: FakeWorld;
@@ -61,7 +61,7 @@ export class TestServer {
     const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "boxyard-server-")));
     await mkdir(join(dataDir, "templates"), { recursive: true });
     const image = { digest: `sha256:${"a".repeat(64)}`, layers: [`sha256:${"b".repeat(64)}`] };
-    // As set-up does: the files of `base` are there.
+    // The files of `base`, which set-up would install.
     for (const digest of image.layers) {
       if (!world.layers.has(digest))
         world.layers.set(digest, { info: { digest, sizeBytes: 1024, createdAt: 1 }, tar: new Uint8Array(1024) });
@@ -107,14 +107,14 @@ export class TestServer {
     return answer;
   }
 
-  /** A sandbox of `base`; throws when it was not created. */
+  /** Creates a sandbox of `base`; throws when that fails. */
   async create(body: Record<string, unknown> = {}): Promise<{ sandboxID: string; envdAccessToken: string; [key: string]: unknown }> {
     const created = await this.call("POST", "/v2/sandboxes", { templateID: "base", ...body });
     if (created.status !== 201) throw new Error(`create answered ${created.status}: ${JSON.stringify(created.body)}`);
     return created.body;
   }
 
-  /** Ends the server; the world and the data directory stay. */
+  /** Stops the server; the world and the data directory stay. */
   async stop(): Promise<void> {
     await this.server.close(200);
   }

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 
-/** What a test lets run in a namespace. */
+/** A program that a test runs in a namespace. */
 export interface Program {
-  /** Waits for a line of its output that begins so; throws after 60 s with what came instead. */
+  /** Waits for a line of the output that begins with `line`; throws after 60 s, with the output in the message. */
   says(line: string): Promise<void>;
   readonly lines: readonly string[];
-  /** Lets it read on. */
+  /** Makes a deaf client read on. */
   hear(): void;
 }
 
@@ -24,7 +24,7 @@ async function command(namespace: Namespace, ...words: string[]): Promise<void> 
 export class DroppingLinks implements AsyncDisposable {
   private readonly children: Bun.Subprocess[] = [];
   private readonly names = new Map<"client" | "machine" | "sandbox", Namespace>();
-  /** Of the machine, as the client sees it, and of the sandbox. */
+  /** Addresses: of the machine as the client sees it, and of the sandbox. */
   static readonly MACHINE = "10.99.1.1";
   static readonly SANDBOX = "10.99.2.2";
 
@@ -41,7 +41,7 @@ export class DroppingLinks implements AsyncDisposable {
     return links;
   }
 
-  /** From now on no packet comes into this namespace, and none leaves it. */
+  /** From now on all packets into and out of this namespace are dropped. */
   async drop(name: "client" | "sandbox"): Promise<void> {
     const chain = (hook: string) => `add chain inet lost ${hook} { type filter hook ${hook} priority 0; policy drop; }`;
     await command(this.find(name), "nft", `add table inet lost; ${chain("input")}; ${chain("output")}`);

@@ -5,13 +5,13 @@ import { Front } from "../../proxy/front.ts";
 import { RouteTable } from "../../proxy/route-table.ts";
 import { TEST_ID } from "../front.ts";
 
-/* One of three roles in a network namespace of its own; tells on standard output, a line each, what happens to it. */
+/* Plays one of three roles in a network namespace of its own. Each event is a line on standard output. */
 
 const FRONT_PORT = 8080;
 const SANDBOX_PORT = 9000;
 const tell = (line: string) => process.stdout.write(`${line}\n`);
 
-/** `/stream` sends for ever, every other path is never answered. */
+/** Answers `/stream` with an endless body, and any other path not at all. */
 function sandbox(): void {
   const server = createServer((socket) => {
     let path = "";
@@ -44,7 +44,7 @@ function front(host: string, peerLimitMs: number): void {
   tell("ready");
 }
 
-/** Asks for `path`; `deaf` reads no more than the first piece of the answer until a line comes on standard input. */
+/** Requests `path`. `isDeaf`: reads only the first piece of the answer until a line comes on standard input. */
 function client(host: string, path: string, isDeaf: boolean): void {
   const socket = connect(FRONT_PORT, host, () => {
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nSvc-Sandbox-Id: ${TEST_ID}\r\nSvc-Sandbox-Port: 49983\r\n\r\n`);
