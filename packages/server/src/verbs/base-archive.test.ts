@@ -16,7 +16,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const settings = { cpuCount: 2, memoryMB: 1024, diskMB: 10, env: { A: "b" }, user: "user", workdir: "/home/user" };
 const machine = (rebuildBase: Machine["rebuildBase"]) => ({ rebuildBase }) as Machine;
 
-test("the archive holds the tree as one layer, and says how sandboxes of it run", async () => {
+test("the archive holds the tree as one layer, with the settings of its sandboxes", async () => {
   const tree = join(directory, "tree.tar");
   writeFileSync(join(directory, "file"), "content");
   const packed = Bun.spawnSync(["tar", "--create", `--file=${tree}`, `--directory=${directory}`, "./file"]);

@@ -5,8 +5,8 @@ import { exportArchive } from "../registry/index.ts";
 import { imageOfTemplate } from "../templates/images/template-image.ts";
 
 /**
- * Builds the base template anew and writes it as an archive that any server takes for a template. The server that runs is not touched: the
- * template comes to it by its API, as every other does.
+ * Builds the base template anew and writes it as an archive, from which any server can build a template. A running server is not touched: it gets the
+ * template by its API, like every other. Returns the exit code.
  */
 export async function baseArchive(machine: Machine, path: string): Promise<number> {
   const { tar, settings } = await machine.rebuildBase();

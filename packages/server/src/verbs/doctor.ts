@@ -8,7 +8,7 @@ import { readServerFile, readSupervisorFile } from "../server-file.ts";
 
 const SIGNS: Readonly<Record<FingerprintCheck["status"], string>> = { ok: "ok  ", warn: "warn", fail: "FAIL" };
 
-/** Says what this machine can do. Exit code 1 when sandboxes cannot run. */
+/** Prints the checks of machine, server and orphans. Returns exit code 1 when sandboxes cannot run. */
 export async function doctor(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   const checks = [...(await machine.fingerprint()).checks, await runningServer(config.dataDir), orphans(config, Date.now())];
   if (args.includes("--json")) console.log(JSON.stringify({ version: 1, checks }, null, 2));
@@ -21,10 +21,10 @@ export async function doctor(config: ServerConfig, machine: Machine, args: reado
   return checks.some(({ status }) => status === "fail") ? 1 : 0;
 }
 
-/** Sandboxes that the driver has and the store does not know. */
+/** The check for sandboxes in quarantine: unknown to the store, or damaged. `now`: milliseconds since 1970. */
 export function orphans({ dataDir, orphanMinutes }: Pick<ServerConfig, "dataDir" | "orphanMinutes">, now: number): FingerprintCheck {
   const found = readOrphans(dataDir);
-  if (found.length === 0) return { name: "orphans", status: "ok", found: "Every sandbox stands in the store" };
+  if (found.length === 0) return { name: "orphans", status: "ok", found: "The store knows every sandbox" };
   const minutesLeft = (since: number) => Math.max(0, Math.ceil((since + orphanMinutes * 60_000 - now) / 60_000));
   const list = (cause: QuarantineCause) =>
     found.flatMap((orphan) => (orphan.cause === cause ? [`${orphan.id} (removed in ${minutesLeft(orphan.since)} min)`] : []));
@@ -33,21 +33,23 @@ export function orphans({ dataDir, orphanMinutes }: Pick<ServerConfig, "dataDir"
     name: "orphans",
     status: "warn",
     found: [
-      ...(unknown.length > 0 ? [`frozen, for the store does not know them: ${unknown.join(", ")}`] : []),
-      ...(damaged.length > 0 ? [`frozen, for their state.json and its copy are damaged: ${damaged.join(", ")}`] : []),
+      ...(unknown.length > 0 ? [`frozen, because the store does not know them: ${unknown.join(", ")}`] : []),
+      ...(damaged.length > 0 ? [`frozen, because their state.json and its copy are damaged: ${damaged.join(", ")}`] : []),
     ].join("; "),
     fix: [
       ...(unknown.length > 0
         ? ["`boxyard down`, then `boxyard up -d --adopt-orphans` keeps the unknown ones, `boxyard up -d --remove-orphans` ends them"]
         : []),
-      ...(damaged.length > 0 ? [`Bring back ${dataDir}/sandboxes/ID/state.json of the damaged ones, or let them go`] : []),
+      ...(damaged.length > 0
+        ? [`Put ${dataDir}/sandboxes/ID/state.json of the damaged ones back; else they are removed when their time is over`]
+        : []),
     ].join("; "),
   };
 }
 
 const ANSWER_MS = 5000;
 
-/** Whether the data directory's server, if one runs, can do all that it should. */
+/** The check of the data directory's server: whether it answers, and whether it is degraded. */
 export async function runningServer(dataDir: string): Promise<FingerprintCheck> {
   const name = "server";
   const file = readServerFile(dataDir);
@@ -76,6 +78,6 @@ function noServer(dataDir: string): FingerprintCheck {
     name,
     status: "warn",
     found,
-    fix: `See to that, then \`boxyard up -d\`; ${dataDir}/server.log has more. Sandboxes keep running`,
+    fix: `Correct that, then \`boxyard up -d\`; ${dataDir}/server.log has more. Sandboxes keep running`,
   };
 }

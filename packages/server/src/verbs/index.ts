@@ -50,7 +50,7 @@ function refuse(): number {
   return 2;
 }
 
-/** Does what the command line asks for and returns the exit code. */
+/** Runs the verb of the command line and returns the exit code. */
 export async function run(argv: readonly string[], machine: Machine): Promise<number> {
   const [name = "", ...args] = argv;
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
@@ -58,7 +58,7 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
     console.log(usage(verb ? [name] : Object.keys(VERBS)));
     return 0;
   }
-  // Before anything is written: keys, the store and logs are root's alone.
+  // Before anything is written: only root may read keys, the store and logs.
   process.umask(PRIVATE_UMASK);
   try {
     const config = readConfig();
@@ -69,7 +69,7 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
     return verb ? await verb.run(config, machine, args) : refuse();
   } catch (error) {
     console.error(`boxyard ${name}: ${error instanceof Error ? error.message : String(error)}`);
-    // What the kernel refuses (a full disk, a directory that may not be written) says enough by itself.
+    // Errors of the kernel (a full disk, a directory that is not writable) need no stack.
     if (!(error instanceof AppError) && errnoOf(error) === undefined) console.error(error);
     return 1;
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { bootPlatform, type Platform } from "@boxyard/testkit";
 
-/** The real server and the real driver: killed at arbitrary moments, started again, and held to its promises. */
+/** The real server with the real driver, which is killed at arbitrary moments and started again. */
 let platform: Platform;
 beforeAll(async () => {
   platform = await bootPlatform();
@@ -38,7 +38,7 @@ test("a server killed in the middle of creates and kills leaves whole sandboxes 
     await kill;
     await platform.restart();
     const alive = await listed();
-    // What was answered is there, but for the one whose removal may or may not have begun.
+    // Every sandbox whose create was answered lives, except the victim, whose removal may have begun.
     for (const id of kept) if (id !== victim) expect(alive).toContain(id);
     for (const id of alive) expect([id, await health(id)]).toEqual([id, 204]);
     kept.clear();

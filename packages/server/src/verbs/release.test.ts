@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test("ends every sandbox and says so in the store; none is in quarantine any more", async () => {
+test("ends every sandbox, writes that to the store, and empties the quarantine", async () => {
   const world = new FakeWorld();
   const record = sampleRecord({ state: "running" });
   const file = join(directory, "boxyard.db");
@@ -36,7 +36,7 @@ test("ends every sandbox and says so in the store; none is in quarantine any mor
   await after.close();
 });
 
-test("ends every sandbox also when the store is damaged, and says what is wrong with it", async () => {
+test("ends every sandbox even if the store is damaged, and prints the store's fault", async () => {
   const world = new FakeWorld();
   const sandboxId = newSandboxId();
   world.make({ ...sampleSpec(sandboxId) }, "fake");

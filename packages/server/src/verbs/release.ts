@@ -11,7 +11,7 @@ import { serverLogger } from "./server-logger.ts";
 
 const AT_ONCE = 8;
 
-/** Gives back what the driver holds on the machine; with `--sandboxes` ends every sandbox first. Returns the exit code. */
+/** Releases what the driver holds on the machine; with `--sandboxes` ends every sandbox first. Returns the exit code. */
 export async function release(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   if (!existsSync(config.dataDir)) return 0;
   const lock = lockDataDir(config.dataDir);

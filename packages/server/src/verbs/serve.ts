@@ -23,8 +23,8 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
   const lock = lockDataDir(config.dataDir);
   const logger = serverLogger(config);
   const stop = untilSignal();
-  goLast();
-  // A fault in one request must not end the service of all the others.
+  preferOthersForOomKill();
+  // A fault in one request must not end the server.
   for (const event of ["unhandledRejection", "uncaughtException"] as const)
     process.on(event, (error) => logger.error({ err: error }, event));
   try {
@@ -38,7 +38,7 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
     const orphans = orphanPolicyOf(args);
     const options = { config, orphans, driver, logger, buildSettings, authorities, sdkPackage, ...(observer && { observer }) };
     const server = await startServer(options).catch(async (error) => {
-      // What the driver has open would keep the process alive: it would neither serve nor end.
+      // Else the driver's open handles would keep the process alive, though it does not serve.
       await driver.close();
       throw error;
     });
@@ -65,12 +65,12 @@ function orphanPolicyOf(args: readonly string[]): OrphanPolicy {
   return args.includes("--remove-orphans") ? "remove" : "refuse";
 }
 
-/** When the machine's memory ends the kernel takes others first, where root may ask for that (CAP_SYS_RESOURCE). */
-function goLast(): void {
+/** Makes the kernel kill other processes first when the machine has no memory left, where root may ask for that (CAP_SYS_RESOURCE). */
+function preferOthersForOomKill(): void {
   try {
     writeFileSync("/proc/self/oom_score_adj", String(OOM_SCORE_ADJ));
   } catch {
-    // It stays as it is: sandboxes are far above it in any case.
+    // The score stays: that of sandboxes is far higher in any case.
   }
 }
 

@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { createLogger, type Logger } from "@boxyard/core/node";
 import type { ServerConfig } from "../config.ts";
 
-/** The log of servers in the background, in the data directory. */
+/** File of the data directory with the log of a server in the background. */
 export const SERVER_LOG = "server.log";
 
-/** The server's log on standard error: for people on a terminal, for programs elsewhere, unless the setting says which. */
+/** The server's logger, which writes to standard error: text on a terminal, else JSON, unless the setting says which. */
 export function serverLogger(config: Pick<ServerConfig, "dataDir" | "logLevel" | "logFormat" | "logMaxMib" | "logFiles">): Logger {
   const { logLevel, logFormat } = config;
   const automatic = process.stderr.isTTY === true ? "text" : "json";
   return createLogger("server", { level: logLevel, format: logFormat === "auto" ? automatic : logFormat, rotation: rotationOf(config) });
 }
 
-/** Only our own `server.log` is rotated: what else standard error is belongs to the one who started the server. */
+/** The rotation of `server.log`; none where standard error is any other file, which belongs to the caller. */
 function rotationOf({ dataDir, logMaxMib, logFiles }: Pick<ServerConfig, "dataDir" | "logMaxMib" | "logFiles">) {
   const path = join(dataDir, SERVER_LOG);
   try {

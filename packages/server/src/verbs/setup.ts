@@ -5,11 +5,11 @@ import { ensureFirstKey } from "../keys/keys.ts";
 import type { Machine } from "../machine.ts";
 import { type DirectoryLock, lockDataDir } from "../server-file.ts";
 
-/** Makes the machine ready, then the first API key, which is shown this once. Returns the exit code. */
+/** Sets the machine up, then makes the first API key, which is printed only this time. Returns the exit code. */
 export async function setup(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   await machine.setUp(args);
   const lock = lockUnlessServerRuns(config.dataDir);
-  // A running server has made the first key, and keeps the store to itself.
+  // A running server has made the first key, and holds the store's lock.
   if (!lock) return 0;
   const store = await openStore(config).catch((error: unknown) => {
     lock.release();

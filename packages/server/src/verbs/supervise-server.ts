@@ -4,7 +4,7 @@ import type { Machine } from "../machine.ts";
 import { makeDataDir } from "../server-file.ts";
 import { type Started, supervise } from "./supervise.ts";
 
-/** `supervise` of this data directory's server, until SIGTERM or SIGINT. SIGUSR1 ends a wait between two tries. */
+/** Runs `supervise` for this data directory's server until SIGTERM or SIGINT. SIGUSR1 ends a wait between two tries. Returns the exit code. */
 export async function superviseServer({ dataDir }: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   if (!(await machine.isSetUp())) return EXIT_SETUP_NEEDED;
   makeDataDir(dataDir);
@@ -14,7 +14,7 @@ export async function superviseServer({ dataDir }: ServerConfig, machine: Machin
   process.on("SIGUSR1", () => hurry());
   return supervise({
     dataDir,
-    // What becomes of orphans was said for the first start alone.
+    // The options for orphans hold for the first start only.
     start: (isFirst) => startServer(isFirst ? args : []),
     stop: stop.signal,
     hurry: (onHurry) => {
@@ -24,7 +24,7 @@ export async function superviseServer({ dataDir }: ServerConfig, machine: Machin
 }
 
 function startServer(args: readonly string[]): Started {
-  // In a checkout the file that we were started from.
+  // In a checkout: the file that this process was started from.
   const program = [process.execPath, executableBuild === undefined ? Bun.main : PROGRAM.server];
   const child = Bun.spawn([...program, "serve", ...args], { stdin: "ignore", stdout: "inherit", stderr: "inherit" });
   return { pid: child.pid, exited: child.exited, end: () => child.kill("SIGTERM") };

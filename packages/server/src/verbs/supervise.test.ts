@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
-/** A server that says that it answers, as this process, and ends when it is told to. */
+/** Fake servers: each writes the server file with this process's id, and ends when the test calls `end`. */
 class Servers {
   readonly starts: { readonly isFirst: boolean; readonly at: number; end: (exitCode: number) => void }[] = [];
   private readonly clock: FakeClock;
@@ -40,7 +40,7 @@ class Servers {
 
 const say = () => {};
 
-test("a server that crashes is started again, at once and then later; one that is to end ends, and we with it", async () => {
+test("a server that crashes is started again, at once and then after a pause; at a stop server and supervisor end", async () => {
   const clock = new FakeClock(0);
   const servers = new Servers(clock);
   const stop = new AbortController();
@@ -60,7 +60,7 @@ test("a server that crashes is started again, at once and then later; one that i
   expect(readSupervisorFile(dataDir)).toBeUndefined();
 });
 
-test("one that fails at once three times is left alone, and doctor says why", async () => {
+test("a server that fails at once three times is not started again, and doctor gives the reason", async () => {
   const clock = new FakeClock(0);
   const servers = new Servers(clock);
   const running = supervise({ dataDir, start: servers.start, stop: new AbortController().signal, clock, say });
@@ -78,7 +78,7 @@ test("one that fails at once three times is left alone, and doctor says why", as
   });
 });
 
-test("one that fails before it has ever answered is the business of the one who starts it", async () => {
+test("a server that fails before it has ever answered is not started again", async () => {
   const clock = new FakeClock(0);
   let starts = 0;
   const start = () => {

@@ -4,13 +4,13 @@ import { type Clock, EXIT_SETUP_NEEDED, systemClock } from "@boxyard/core";
 import { type GaveUp, readServerFile, removeSupervisorFile, writeSupervisorFile } from "../server-file.ts";
 import { SERVER_LOG } from "./server-logger.ts";
 
-/** A server that ends so soon after its start has failed at once. */
+/** A server that ends within this time after its start has failed at once. */
 const AT_ONCE_MS = 10_000;
-/** So many of these in a row, and nobody tries again. */
+/** Failures at once, in a row, after which the server is not started again. */
 const MAX_AT_ONCE = 3;
-/** Before each further try; the first restart comes at once. */
+/** Waits before the tries after 0, 1, 2 … failures at once. */
 const BACK_OFF_MS = [0, 1000, 5000, 15_000, 30_000] as const;
-/** Of the log's end, where the reason is looked for. */
+/** Bytes at the log's end in which the reason is looked for. */
 const TAIL_BYTES = 64 << 10;
 const OWN_WORDS = "boxyard serve: ";
 
@@ -24,19 +24,19 @@ export interface Started {
 
 export interface SuperviseOptions {
   readonly dataDir: string;
-  /** Starts the server; `isFirst` for the one that a person has asked for. */
+  /** Starts the server; `isFirst`: this is the start that the user asked for. */
   readonly start: (isFirst: boolean) => Started;
-  /** Aborts when the server is to end, and we with it. */
+  /** Aborts when the server, and this process, must end. */
   readonly stop: AbortSignal;
-  /** Ends a wait between two tries. */
+  /** Is called with a function that ends a wait between two tries. */
   readonly hurry?: (onHurry: () => void) => void;
   readonly clock?: Clock;
   readonly say?: (text: string) => void;
 }
 
 /**
- * Keeps a server in the background running: one that crashes is started again, at once and then with growing pauses. One that ends as it was asked to, or
- * that fails before it has ever answered, is not; nor is one that fails at once three times, and `boxyard doctor` says why then. Returns the
+ * Keeps a server in the background running: starts it again when it crashes, at once and then with growing pauses. Does not start it again when it ends
+ * as asked, when it fails before it has ever answered, or when it fails at once three times; `boxyard doctor` gives the reason then. Returns the
  * exit code.
  */
 export async function supervise(options: SuperviseOptions): Promise<number> {
@@ -82,7 +82,7 @@ function giveUp(dataDir: string, exitCode: number, clock: Clock, say: (text: str
   return exitCode;
 }
 
-/** What the server has said last of why it ends. */
+/** The last line of the log with the reason of the server's end. */
 function lastWords(dataDir: string): string | undefined {
   try {
     const fd = openSync(join(dataDir, SERVER_LOG), "r");

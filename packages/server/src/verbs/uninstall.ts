@@ -3,10 +3,10 @@ import type { ServerConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { release } from "./release.ts";
 
-/** Exit code when the data directory is none of ours: nothing was removed. */
+/** Exit code when the directory is not a data directory of Boxyard: nothing was removed. */
 const NOTHING_REMOVED = 3;
 
-/** Ends every sandbox, gives back what the machine holds, and undoes what set-up did. Returns the exit code. */
+/** Ends every sandbox, releases what the driver holds on the machine, and undoes the set-up. Returns the exit code. */
 export async function uninstall(config: ServerConfig, machine: Machine): Promise<number> {
   // An unfinished set-up, or an interrupted removal, has nothing that a driver would have to release.
   const exitCode = machine.isInstalled() ? await release(config, machine, ["--sandboxes"]) : 0;
