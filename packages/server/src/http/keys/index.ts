@@ -2,8 +2,8 @@ import { type ApiKey, routes } from "@boxyard/spec/platform";
 import { KEY_PREFIX, KEY_VALUE_LENGTH, maskOf } from "../../keys/api-key.ts";
 import type { Keys } from "../../keys/keys.ts";
 import type { ApiKeyRecord } from "../../store/index.ts";
+import { json, noContent } from "../responses.ts";
 import { type Api, mount, type RouteHandler } from "../route.ts";
-import { json, noContent } from "../sandboxes/present.ts";
 
 /** What the handlers of API keys use. */
 interface KeyServices {

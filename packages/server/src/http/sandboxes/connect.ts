@@ -1,5 +1,6 @@
 import { parseSandboxId } from "@boxyard/core";
-import { json, presentSandbox } from "./present.ts";
+import { json } from "../responses.ts";
+import { presentSandbox } from "./present.ts";
 import type { Handler } from "./services.ts";
 
 /** Both versions of connect: never shortens the lifetime of a running sandbox, and resumes a paused one. */

@@ -1,5 +1,6 @@
 import type { NewSandbox } from "@boxyard/spec/platform";
-import { json, presentSandbox } from "./present.ts";
+import { json } from "../responses.ts";
+import { presentSandbox } from "./present.ts";
 import type { Handler } from "./services.ts";
 
 /** `POST /sandboxes` and `POST /v2/sandboxes`, which differ in their schema only (docs/contract/platform.md). */

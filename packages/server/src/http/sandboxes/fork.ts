@@ -1,7 +1,8 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
 import { statusOf } from "../errors.ts";
-import { json, presentSandbox } from "./present.ts";
+import { json } from "../responses.ts";
+import { presentSandbox } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** One entry for each copy: a sandbox, or an error with the status of a create that fails in this way. */

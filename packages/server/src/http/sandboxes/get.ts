@@ -1,6 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import { json, presentDetail } from "./present.ts";
+import { json } from "../responses.ts";
+import { presentDetail } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 
 export const getSandbox: HandlerOf<typeof routes.getSandbox> = ({ caller, param }, context) =>

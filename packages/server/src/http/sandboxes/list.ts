@@ -3,7 +3,8 @@ import type { ListV2Query, routes } from "@boxyard/spec/platform";
 import type { MetadataFilter, SandboxPosition } from "../../sandboxes/listing.ts";
 import type { VisibleState } from "../../sandboxes/visible-state.ts";
 import { parseTemplateReference } from "../../templates/reference.ts";
-import { json, presentListed } from "./present.ts";
+import { json } from "../responses.ts";
+import { presentListed } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 
 const invalid = (message: string) => new AppError("invalid_argument", message, { reason: "invalid_query" });

@@ -1,7 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes, SandboxLogEntry } from "@boxyard/spec/platform";
 import type { SandboxLogLine } from "../../store/index.ts";
-import { json } from "./present.ts";
+import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 export const getSandboxLogs: HandlerOf<typeof routes.getSandboxLogs> = async ({ query, caller, param }, { sandboxes }) => {

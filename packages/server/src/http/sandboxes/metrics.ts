@@ -1,6 +1,6 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import { json } from "./present.ts";
+import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 export const getMetrics: HandlerOf<typeof routes.getMetrics> = ({ query, caller, param }, { sandboxes }) =>

@@ -1,7 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
 import { parseEgress } from "../../sandboxes/create/create-request.ts";
-import { noContent } from "./present.ts";
+import { noContent } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** Replaces all egress rules of the sandbox: rules that the body omits are removed. Ingress rules stay. */

@@ -8,12 +8,6 @@ import type { SandboxServices } from "./services.ts";
 /** The same for all sandboxes; old clients require the field. */
 const CLIENT_ID = "boxyard";
 
-export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json; charset=utf-8", ...headers } });
-}
-
-export const noContent = (): Response => new Response(null, { status: 204 });
-
 /** What create and connect answer. Members without a value are omitted, never null. */
 export function presentSandbox(record: SandboxRecord, { tokens, config }: SandboxServices): Sandbox {
   return {

@@ -1,6 +1,7 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import { json, presentSandbox } from "./present.ts";
+import { json } from "../responses.ts";
+import { presentSandbox } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 
 export const resumeSandbox: HandlerOf<typeof routes.resumeSandbox> = async ({ body, caller, param }, context) => {

@@ -1,6 +1,6 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import { noContent } from "./present.ts";
+import { noContent } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** Answers once the sandbox runs again in the state of the snapshot. */

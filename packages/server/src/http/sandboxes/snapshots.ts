@@ -1,7 +1,7 @@
 import { AppError, parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
 import type { ListedSnapshot, SnapshotPosition } from "../../templates/snapshots/snapshot-catalog.ts";
-import { json } from "./present.ts";
+import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** Answers once a crash of the machine would no longer lose the snapshot. */

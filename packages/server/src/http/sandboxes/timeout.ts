@@ -1,6 +1,6 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import { noContent } from "./present.ts";
+import { noContent } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** Sets the end to now + timeout, which may shorten the lifetime. A negative timeout counts as 0. */

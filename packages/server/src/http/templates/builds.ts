@@ -1,7 +1,7 @@
 import type { BuildInfo, LogLevel, routes } from "@boxyard/spec/platform";
 import { checkHash } from "../../templates/builds/order/uploads.ts";
 import { publicUrl } from "../public-url.ts";
-import { json, noContent } from "../sandboxes/present.ts";
+import { json, noContent } from "../responses.ts";
 import { presentLine } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 

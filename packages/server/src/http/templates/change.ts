@@ -1,5 +1,5 @@
 import type { routes, TemplateChange } from "@boxyard/spec/platform";
-import { json, noContent } from "../sandboxes/present.ts";
+import { json, noContent } from "../responses.ts";
 import { namesOf } from "./present.ts";
 import type { Handler, HandlerOf } from "./services.ts";
 

@@ -1,5 +1,5 @@
 import type { routes } from "@boxyard/spec/platform";
-import { json } from "../sandboxes/present.ts";
+import { json } from "../responses.ts";
 import { presentRequested } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 

@@ -1,6 +1,6 @@
 import type { routes } from "@boxyard/spec/platform";
 import { jsonLines } from "../json-lines.ts";
-import { json } from "../sandboxes/present.ts";
+import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** `POST /boxyard/templates/{id}/push`: the push is aborted when its request ends. */

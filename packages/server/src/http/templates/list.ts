@@ -1,7 +1,7 @@
 import type { routes } from "@boxyard/spec/platform";
 import type { Template } from "../../templates/templates.ts";
 import { pageAfter } from "../page.ts";
-import { json } from "../sandboxes/present.ts";
+import { json } from "../responses.ts";
 import { presentBuild, presentListed } from "./present.ts";
 import type { HandlerOf, TemplateServices } from "./services.ts";
 

@@ -3,7 +3,7 @@ import type { TemplateId } from "@boxyard/core";
 import type { TagAssignment as Presented, routes } from "@boxyard/spec/platform";
 import type { TagAssignment } from "../../store/index.ts";
 import { pageAfter } from "../page.ts";
-import { json } from "../sandboxes/present.ts";
+import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** `GET /templates/{id}/tags/groups`. */

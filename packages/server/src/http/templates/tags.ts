@@ -1,6 +1,6 @@
 import type { routes } from "@boxyard/spec/platform";
 import { parseTag } from "../../templates/reference.ts";
-import { json, noContent } from "../sandboxes/present.ts";
+import { json, noContent } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 export const assignTags: HandlerOf<typeof routes.assignTags> = async ({ body, caller }, { catalog }) => {
