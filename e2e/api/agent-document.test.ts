@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { Sandbox } from "@boxyard/sdk";
+import { envelope } from "../agent/support/rpc.ts";
 import { OpenApiDocument } from "../support/openapi.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
@@ -12,15 +13,6 @@ interface Call {
   readonly body?: BodyInit;
   readonly type?: string;
   readonly headers?: Record<string, string>;
-}
-
-/** One envelope of a Connect stream. */
-function envelope(message: object): Uint8Array<ArrayBuffer> {
-  const text = new TextEncoder().encode(JSON.stringify(message));
-  const bytes = new Uint8Array(5 + text.length);
-  new DataView(bytes.buffer).setUint32(1, text.length);
-  bytes.set(text, 5);
-  return bytes;
 }
 
 function caller(document: OpenApiDocument, id: string, token: string | undefined) {
@@ -56,7 +48,7 @@ test("every operation of a real sandbox answers as the agent's document says", a
   const call = caller(document, sandbox.id, (sandbox.client as any).envdAccessToken);
   const rpc = (name: string, message: object) => call(`post /${name}`, { body: JSON.stringify(message) });
   const stream = (name: string, ...messages: object[]) =>
-    call(`post /${name}`, { body: new Blob(messages.map(envelope)), type: "application/connect+json" });
+    call(`post /${name}`, { body: new Blob(messages.map((message) => envelope(message))), type: "application/connect+json" });
   const raw = { type: "application/octet-stream", body: "text" };
 
   await call("get /health");

@@ -6,7 +6,7 @@ import { runProgram } from "@boxyard/testkit";
 import { type HelpExample, helpExamples } from "../../packages/cli/src/testing/help-examples.ts";
 import { startRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
 import { ensureCodeInterpreter } from "../support/code-interpreter.ts";
-import { freePort } from "../support/fronts.ts";
+import { freePort } from "../support/free-port.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 import { pushTinyImage } from "../support/tiny-image.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, runProgram } from "@boxyard/testkit";
@@ -35,10 +35,30 @@ test("the Python program works as written", async () => {
   expect({ ...ended, ms: 0 }).toEqual({ exitCode: 0, stdout: "written from outside\nLinux\n\n", stderr: "", ms: 0 });
 }, 240_000);
 
+/** The commands in the README's table. A name without `./boxyard` in front stands for the last word of the command before it. */
+function commandsOfTable(): string[] {
+  const rows = readFileSync(join(CHECKOUT, "README.md"), "utf8").match(/^\| `\.\/boxyard .*?` \|/gm) ?? [];
+  return rows.flatMap((row) => {
+    let before: string[] = [];
+    return [...row.matchAll(/`([^`]+)`/g)].map(([, text = ""]) => {
+      const words = /^[a-z]+( [a-z]+)*/.exec(text.replace("./boxyard ", ""))?.[0].split(" ") ?? [];
+      before = text.startsWith("./boxyard ") ? words : [...before.slice(0, -1), ...words];
+      return before.join(" ");
+    });
+  });
+}
+
 test("the commands of the table are there", async () => {
-  for (const name of ["run", "up", "down", "env", "doctor"]) {
-    const help = await runProgram([process.execPath, "packages/cli/src/main.ts", name, "--help"], { cwd: CHECKOUT, env: platform().env });
-    expect([name, help.exitCode]).toEqual([name, 0]);
-    expect(help.stdout).toContain(name);
+  const commands = commandsOfTable();
+  expect(commands).toEqual(
+    expect.arrayContaining(["run", "up", "down", "service remove", "kill", "sandbox pause", "sandbox resume", "key"]),
+  );
+  for (const command of commands) {
+    // The command of a checkout runs the tests itself.
+    if (command === "test") continue;
+    const argv = [process.execPath, "packages/cli/src/main.ts", ...command.split(" "), "--help"];
+    const help = await runProgram(argv, { cwd: CHECKOUT, env: platform().env });
+    expect([command, help.exitCode]).toEqual([command, 0]);
+    expect(help.stdout).toContain(`Usage: boxyard ${command}`);
   }
-});
+}, 60_000);

@@ -5,6 +5,7 @@ import { CHECKOUT, eventually, readTestConfig, runProgram } from "@boxyard/testk
 import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox, reconnect } from "../support/sandbox.ts";
+import { serverEnds } from "../support/server-ends.ts";
 
 const platform = usePlatform();
 
@@ -21,15 +22,7 @@ async function list(): Promise<Listed[]> {
 const COUNT = "until [ -e /tmp/go ]; do sleep 0.02; done; i=0; while :; do i=$((i+1)); echo $i; echo $i > /tmp/count; sleep 0.1; done";
 const countOf = async (sandbox: HeldSandbox) => Number((await sandbox.asRoot("cat /tmp/count")).stdout);
 
-const ENDS: Record<string, () => Promise<void>> = {
-  "a restart": () => platform().restart(),
-  "kill -9": async () => {
-    await platform().kill9();
-    await platform().restart();
-  },
-};
-
-for (const [name, end] of Object.entries(ENDS)) {
+for (const [name, end] of Object.entries(serverEnds(platform))) {
   test(`after ${name} a running sandbox answers, its command goes on, and its output is still there`, async () => {
     await using sandbox = await createSandbox(platform(), { metadata: { kept: "yes" } });
     const command = await sandbox.client.commands.run(COUNT, { background: true, timeoutMs: 0 });

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+import { serverEnds } from "../support/server-ends.ts";
 
 const platform = usePlatform();
 
@@ -9,15 +10,7 @@ const COUNT = "i=0; while :; do i=$((i+1)); echo $i; echo $i > /tmp/count; sleep
 const countOf = async (sandbox: HeldSandbox) => Number((await sandbox.asRoot("cat /tmp/count")).stdout);
 const stateOf = async (id: string) => ((await platform().api({ path: `/sandboxes/${id}` })).body as { state?: string }).state;
 
-const ENDS: Record<string, () => Promise<void>> = {
-  "a restart": () => platform().restart(),
-  "kill -9": async () => {
-    await platform().kill9();
-    await platform().restart();
-  },
-};
-
-for (const [name, end] of Object.entries(ENDS)) {
+for (const [name, end] of Object.entries(serverEnds(platform))) {
   test(`after ${name} of the server a paused sandbox is paused, and goes on where it was`, async () => {
     await using sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
     const command = await sandbox.client.commands.run(COUNT, { background: true, timeoutMs: 0 });

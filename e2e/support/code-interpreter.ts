@@ -16,8 +16,8 @@ const ARCHIVES_KEPT = 2;
 const BUILD_LIMIT_MS = 600_000;
 
 /**
- * Makes the template of this checkout's recipe be there: from the last time, else from the archive in the cache, else by the command that users
- * have, and then the cache gets its archive.
+ * Makes sure that the template of this checkout's recipe exists: left by an earlier run, else from the archive in the cache, else built by the command that
+ * users have and then exported into the cache.
  */
 export async function ensureCodeInterpreter(platform: Platform): Promise<void> {
   const server = { apiUrl: platform.apiUrl, apiKey: platform.apiKey };

@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually, readTestConfig, runProgram } from "@boxyard/testkit";
@@ -59,15 +58,6 @@ export class Authority {
   [Symbol.dispose](): void {
     rmSync(this.directory, { recursive: true, force: true });
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Command line and settings of a front, from the document's text. */

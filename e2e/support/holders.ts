@@ -1,6 +1,6 @@
 import { runProgram } from "@boxyard/testkit";
 
-/** Files below a path that hold one of these texts, of those that were made or changed since `begun` was. */
+/** Files below a path that contain one of these texts, among those created or changed since the file `begun` was. */
 export async function holders(path: string, texts: readonly string[], begun: string): Promise<string[]> {
   const since = ["-type", "f", "-cnewer", begun, "-not", "-name", "pool.img"];
   const argv = ["find", path, ...since, "-exec", "grep", "-laF", ...texts.flatMap((text) => ["-e", text]), "{}", "+"];

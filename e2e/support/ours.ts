@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Platform } from "@boxyard/testkit";
 
-/** Sandboxes of which the driver has kept anything. */
+/** Ids of sandboxes that have a state or volume directory; an id with both is there twice. */
 export function keptSandboxes(platform: Platform): string[] {
   return ["sandboxes", "pool/sandboxes"]
     .flatMap((directory) => readdirSync(join(platform.dataDir, directory)))

@@ -1,9 +1,9 @@
 import { setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "@boxyard/driver-local/setup";
+import { freePort } from "../../support/free-port.ts";
 import type { AgentUnderTest } from "./agent-access.ts";
 import { readAgentSuiteConfig } from "./config.ts";
 import { buildLaunch } from "./launch.ts";
@@ -20,7 +20,7 @@ export interface StartOptions {
   readonly group?: string | null;
   /** Shell text run as root in the sandbox's namespaces before the agent, to change what it finds. */
   readonly prepare?: string;
-  /** The same for tests of `testAlone`: where agents are in sandboxes, the others do without it. */
+  /** The same for tests of `testAlone` only: agents in sandboxes are started without it. */
   readonly prepareAlone?: string;
   /** Limits of the control groups of the whole sandbox. */
   readonly maxProcesses?: number;
@@ -43,7 +43,7 @@ const INIT_KEY = "0123456789abcdef";
 const PASSWD = "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\nother:x:1001:1001::/home/other:/bin/bash\n";
 const GROUP = "root:x:0:\nuser:x:1000:\nother:x:1001:\nstaff:x:50:user\nsudo:x:27:other,user\n";
 
-/** A test of what no sandbox shows or lets anybody do: mounts, devices, settings of the kernel. Not run over a sandbox. */
+/** A test that needs what no sandbox allows: mounts, devices, settings of the kernel. Not run where the agents are in sandboxes. */
 export function testAlone(name: string, body: () => Promise<void>): void {
   if (!readAgentSuiteConfig().inSandbox) test(name, body);
 }
@@ -108,17 +108,6 @@ async function untilHealthy(baseUrl: string, child: Bun.Subprocess): Promise<voi
     if (response?.status === 204) return;
   }
   throw new Error("the agent did not answer within 10 s");
-}
-
-/** A port of 127.0.0.1 that nobody uses. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on("error", reject).listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** Directory and control groups of one agent. */
