@@ -33,7 +33,7 @@ describe("access token", () => {
     ["POST", "//files/compose"],
   ] as const;
   for (const [method, path] of guarded) {
-    test(`${method} ${path} needs it`, async () => {
+    test(`${method} ${path} needs the token`, async () => {
       for (const headers of [{}, { "X-Access-Token": "" }, { "X-Access-Token": "wrong" }, { "X-Access-Token": `${agent.token}x` }]) {
         const response = await request(method, path, headers);
         expect(response.status).toBe(401);
@@ -56,7 +56,7 @@ describe("access token", () => {
     expect((await request("POST", "/init")).status).toBe(401);
   });
 
-  test("with it, a path nobody knows is 404 and a wrong method 405, as JSON", async () => {
+  test("with the token, an unknown path is 404 and a wrong method 405, as JSON", async () => {
     const headers = { "X-Access-Token": agent.token ?? "" };
     const missing = await request("GET", "/no/such", headers);
     expect([missing.status, (await missing.json()).code]).toEqual([404, 404]);
@@ -217,7 +217,7 @@ test("a FIFO or a link to a device in the place of a file that /init writes is 4
       expect([response.status, (await response.json()).message]).toEqual([400, expect.stringMatching(/^\/etc\/.* can't be written$/)]);
     }
     expect((await run(guest, "stat -c %F /etc/hosts; readlink /etc/ssl/certs/ca-certificates.crt")).stdout).toBe("fifo\n/dev/full\n");
-    // With a reader it could be opened; what it wrote would belong to another user.
+    // With a reader the FIFO can be opened; the agent must not write into it, since another user may read.
     const reader = run(guest, "timeout 1 cat /etc/hosts", { user: "root" });
     expect((await fetch(`${guest.baseUrl}/init`, { method: "POST", headers, body: '{"hyperloopIP":"192.0.2.7"}' })).status).toBe(400);
     expect((await reader).stdout).toBe("");

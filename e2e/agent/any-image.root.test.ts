@@ -10,7 +10,7 @@ import { content, postCompose, put } from "./support/files.ts";
 import { stream, unary } from "./support/rpc.ts";
 import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
 
-// The real guest bundle, in root file systems that hold next to nothing. It brings its loader and libc along and must need nothing else.
+// The real guest bundle, in root file systems with almost no files. The bundle has its own loader and libc, and must need nothing else.
 
 let directory = "";
 const bundle = () => join(directory, "bundle");
@@ -38,7 +38,7 @@ type CommandOf = (program: string) => readonly [string, ...string[]];
 const ofBusybox: CommandOf = (program) => ["/bin/busybox", program];
 const itself: CommandOf = (program) => [`/bin/${program}`];
 
-/** What every image must be able to do. */
+/** What the agent must do in every image. */
 async function everything(agent: AgentUnderTest, commandOf: CommandOf = ofBusybox): Promise<void> {
   const processOf = (program: string, ...more: readonly string[]) => {
     const [cmd, ...args] = commandOf(program);

@@ -30,7 +30,7 @@ describe("bodies that are held whole", () => {
       refused.push(status);
       return status;
     });
-    // As much as may be held is held, by a process that never reads.
+    // The agent holds as much as it may: the process never reads its input.
     await eventually("the others are refused", () => refused.length === 10, { withinMs: 45_000 });
     expect(new Set(refused)).toEqual(new Set([429]));
     expect((await run(agent, "echo served")).stdout).toBe("served\n");
@@ -46,7 +46,7 @@ describe("bodies that are held whole", () => {
     expect((await collect(cat)).stdout).toBe(`${24 * MIB}\n`);
   });
 
-  test("answers to clients that leave, at whatever moment, take nothing of it for good", async () => {
+  test("answers to clients that leave, at any moment, are freed", async () => {
     await asRoot(agent, "mkdir /home/user/many && cd /home/user/many && seq 1 20000 | xargs touch");
     const list = (signal: AbortSignal) => {
       const headers = { ...authorised(agent), "Content-Type": "application/json" };
@@ -63,7 +63,7 @@ describe("bodies that are held whole", () => {
       leaving.abort();
       await listing.catch(() => {});
     });
-    // So much would not fit beside what a few of them take.
+    // These two messages fit only if no listing of a client that left is still held.
     const cat = await start(agent, { process: { cmd: "wc", args: ["-c"] } });
     const process = { pid: await firstPid(cat) };
     const input = { stdin: Buffer.alloc(47 * MIB).toString("base64") };

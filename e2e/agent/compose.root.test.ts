@@ -6,7 +6,7 @@ import { answer, answersDuring, asRoot, content, expectError, openFiles, postCom
 
 setDefaultTimeout(60_000);
 
-/** btrfs on a loop file, plainly and below an overlay as in a sandbox; both go with the agent's mount namespace. */
+/** btrfs on a loop file, and an overlay on it as in a sandbox; both end with the agent's mount namespace. */
 const PREPARE = `
   pool=$(mktemp) && truncate -s 3G $pool && mkfs.btrfs -q -f $pool >/dev/null 2>&1 && mkdir /home/btrfs && mount -o loop $pool /home/btrfs && rm $pool
   mkdir /home/btrfs/upper /home/btrfs/work /home/btrfs/lower /home/btrfs/plain /home/overlay
@@ -144,7 +144,7 @@ describe("zero-copy", () => {
   }
 });
 
-/** What the agent asks of the kernel, asked by itself: whether `from`, of 1 MiB, could be shared into the new file `to`. */
+/** The agent's own call of the kernel: whether `from`, of 1 MiB, could be shared into the new file `to`. */
 const share = (from: string, to: string) =>
   asRoot(
     agent,
@@ -295,7 +295,7 @@ describe("other failures", () => {
     expect(await asRoot(agent, "cd /home/user && ls part? | wc -l && rm part? grown")).toBe("8");
   });
 
-  test("nor is one that was copied before it is written, while others still are", async () => {
+  test("a source that is written after it was copied, while other sources are being copied, is not lost", async () => {
     await asRoot(agent, "mkdir /home/user/late && cd /home/user/late && printf first > a && head -c 33554432 /dev/zero > part");
     const writer = asRoot(agent, "cd /home/user/late && until ls -A | grep -q boxyard; do :; done; echo precious >> a");
     await expectError(

@@ -7,8 +7,8 @@ import { unary } from "./support/rpc.ts";
 import { run } from "./support/run.ts";
 
 /*
- * Both ways in which a disk is full: no room on the file system (ENOSPC), and none left of a quota (EDQUOT), which is what a sandbox has in
- * our storage pool. With every way of writing: small, large, of unknown size, form, gzip, composition.
+ * Both ways in which a disk is full: no room on the file system (ENOSPC), and a quota that is used up (EDQUOT), as a sandbox has in
+ * the storage pool. With every way of writing: small, large, of unknown size, form, gzip, composition.
  */
 
 setDefaultTimeout(60_000);

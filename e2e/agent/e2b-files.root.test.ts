@@ -147,7 +147,7 @@ describe("e2b files", () => {
   });
 
   test("watchDir sees 30,000 files that are made at once", async () => {
-    // The kernel may lose events on a busy machine, which is told (watch.root.test.ts): then it is done again.
+    // The kernel may lose events on a busy machine; the watch reports it (watch.root.test.ts), and the test tries again.
     for (let attempt = 0, lost = true; lost; attempt++) {
       const dir = `busy-${attempt}`;
       const created = new Set<string>();

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([agent.stop(), open.stop()]));
 
-/** The algorithm of docs/contract/agent.md, Signed URLs, written down a second time. */
+/** The algorithm of docs/contract/agent.md, Signed URLs, implemented independently of the agent's code. */
 function sign(path: string, operation: "read" | "write", user: string, expiration?: number | string): string {
   const raw = [path, operation, user, agent.token, ...(expiration === undefined ? [] : [expiration])].join(":");
   return `v1_${createHash("sha256").update(raw).digest("base64").replaceAll("=", "")}`;
@@ -89,7 +89,7 @@ describe("signed URLs (docs/contract/agent.md, Signed URLs)", () => {
       });
     expect((await upload("up.txt", sign("up.txt", "write", ""))).status).toBe(200);
     await expectError(await upload("up.txt", sign("up.txt", "read", "")), 401, "invalid signature");
-    // Through the door, and then refused for its body.
+    // The signature is accepted, and then the body is refused.
     expect((await upload(undefined, sign("", "write", ""))).status).toBe(400);
   });
 

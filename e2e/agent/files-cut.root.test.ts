@@ -38,7 +38,7 @@ function begin(line: string, headers: Record<string, string> = {}, body: string 
   socket.on("close", () => {
     conversation.isOver = true;
   });
-  // A connection that is broken off is what is looked for here.
+  // These tests expect the agent to break connections off.
   socket.on("error", () => {});
   const fields = Object.entries({ Host: "agent", ...authorised(agent), ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`${line} HTTP/1.1\r\n${fields.join("")}\r\n`);
@@ -63,14 +63,14 @@ describe("downloads", () => {
     test(`${what} that becomes shorter while it is sent: the connection ends`, async () => {
       await asRoot(agent, `rm -f /home/user/shrinking && truncate -s ${SIZE} /home/user/shrinking`);
       const sent = begin("GET /files?path=shrinking", range === undefined ? {} : { Range: range });
-      // At once: on a quick machine all of it could come through before the file is made shorter.
+      // At once: on a quick machine the whole answer could arrive before the file is made shorter.
       sent.socket.once("data", () => sent.socket.pause());
       await until("the answer has begun", () => sent.received > 0);
       await asRoot(agent, "truncate -s 4096 /home/user/shrinking");
       sent.socket.resume();
       await until("the connection has ended", () => sent.isOver);
       expect(sent.head).toStartWith(`HTTP/1.1 ${status} `);
-      // What the head has promised has not come: that many bytes, or the chunk that ends the others.
+      // The body is incomplete: fewer bytes than the head's length, or no last chunk.
       const length = /content-length: (\d+)/i.exec(sent.head)?.[1];
       if (length === undefined) expect([sent.head.includes("chunked"), sent.tail.endsWith("0\r\n\r\n")]).toEqual([true, false]);
       else expect(sent.received - sent.head.indexOf("\r\n\r\n") - 4).toBeLessThan(Number(length));

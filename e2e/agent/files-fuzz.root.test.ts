@@ -8,8 +8,8 @@ import { stream, unary } from "./support/rpc.ts";
 import { collect, start } from "./support/run.ts";
 
 /*
- * Hostile input for a bounded time: whatever comes, the agent lives, keeps no file open, leaves no temporary file, and writes only where it
- * was asked to. Each round prints its seed when it fails, by being part of what is compared.
+ * Hostile input for a bounded time: the agent lives, keeps no file open, leaves no temporary file, and writes only where it
+ * was asked to. The seed of a round is part of what each assertion compares, so a failure prints it.
  */
 
 setDefaultTimeout(120_000);
@@ -261,7 +261,7 @@ describe("bodies", () => {
   const post = (body: Buffer<ArrayBuffer>, headers: Record<string, string>) =>
     fetch(`${agent.baseUrl}/files`, { method: "POST", headers: { ...authorised(agent), ...headers }, body });
 
-  test("multipart: 200 or 400, nothing beside the files named", async () => {
+  test("multipart: 200, 400 or 404, and no file but those that are named", async () => {
     const files = async () => (await asRoot(agent, "find /home -type f -print0")).split("\0").filter(Boolean);
     await asRoot(agent, "rm -rf /home/user/fuzz");
     const old = new Set(await files());
@@ -283,7 +283,7 @@ describe("bodies", () => {
     expect(named.has("/home/user/fuzz/0")).toBe(true);
   });
 
-  test("gzip: mutated streams are 200 or 400", async () => {
+  test("gzip: mutated streams are 200, 400 or 404", async () => {
     await rounds(async (dice, seed) => {
       const zipped = mutate(dice, gzipSync(`${valid(dice)}--bnd--`).toString("latin1"));
       const response = await post(zipped, { "Content-Type": "multipart/form-data; boundary=bnd", "Content-Encoding": "gzip" });
@@ -304,7 +304,7 @@ describe("bodies", () => {
     expect(await asRoot(agent, "rm /home/small/nested; ls -A /home/small")).toBe("");
   });
 
-  test("compose: any JSON is 400 or 404", async () => {
+  test("compose: any JSON is 400, 401 or 404", async () => {
     // Of its own: what writes to odd paths may have put a file in the place of the other.
     await asRoot(agent, "mkfifo -m 666 /home/user/fifo-of-compose");
     const values = [

@@ -17,7 +17,7 @@ const MOST_MIB = 128;
 let agent: AgentUnderTest;
 beforeAll(async () => {
   agent = await startAgent();
-  // What is loaded and compiled once is no part of it.
+  // Loads and compiles what the first requests need, before anything is measured.
   const small = await put(agent, "first", new Uint8Array(MIB));
   expect(small.status).toBe(200);
   await (await download(agent, "first")).arrayBuffer();

@@ -8,7 +8,7 @@ import { collect, readUntil, start } from "./support/run.ts";
 setDefaultTimeout(60_000);
 
 let agent: AgentUnderTest;
-/** A directory as templates have them: its content lies in a layer below, from which the kernel moves no directory. */
+/** A directory as templates have them: its content is in a lower layer, from which the kernel moves no directory. */
 const LAYERED = `mkdir -p /run/layers/lower /run/layers/upper /run/layers/work /home/layered
 python3 -c '
 import os
@@ -302,7 +302,7 @@ describe("ListDir", () => {
     expect(await paths("/home")).toContain("/home/fuse");
   });
 
-  testAlone("what not even root may see is left out, and an error at the top", async () => {
+  testAlone("a directory that not even root may read is left out below, and an error at the top", async () => {
     await asRoot(agent, "touch /home/other/z");
     expect(await paths("/home/other", 2)).toEqual(["/home/other/z"]);
     await fails("ListDir", { path: "/home/other/own" }, 500, "internal", "list '/home/other/own': permission denied");

@@ -12,12 +12,13 @@ afterAll(() => agent.stop());
 
 const post = (path: string) => fetch(`${agent.baseUrl}${path}`, { method: "POST", headers: authorised(agent) });
 
-/** A command that counts aloud, and whether it does so now. */
+/** A command that prints a line every 20 ms. */
 async function counter(): Promise<{ open: OpenStream; pid: number }> {
   const open = await start(agent, shell("while :; do echo tick; sleep 0.02; done"));
   return { open, pid: await firstPid(open) };
 }
 
+/** How many of these lines arrive within `ms`. */
 async function ticks({ open }: { open: OpenStream }, ms: number): Promise<number> {
   let count = 0;
   const until = Bun.sleep(ms).then(() => undefined);
@@ -29,7 +30,7 @@ async function ticks({ open }: { open: OpenStream }, ms: number): Promise<number
     count++;
   }
 }
-/** Waits for a few more of them. What came before a freeze must have been taken. */
+/** Waits for a few more lines. Lines from before a freeze must have been read already. */
 async function goesOn(command: { open: OpenStream }): Promise<void> {
   let count = 0;
   for (const deadline = Date.now() + 20_000; count < 4 && Date.now() < deadline; ) count += await ticks(command, 50);

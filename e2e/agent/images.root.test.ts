@@ -47,12 +47,12 @@ describe("images that lack something", () => {
     });
   });
 
-  test("without any shell a line of words is started as it is; one that needs a shell ends with 127 and says so", async () => {
+  test("without a shell that can be executed a line of words is started as it is; one that needs a shell ends with 126 and names the shell", async () => {
     const hide =
       "mount -t tmpfs none /mnt; touch /mnt/nothing; for f in /bin/bash /bin/sh /bin/dash /bin/busybox; do test ! -e $f || mount --bind /mnt/nothing $f; done";
     await withAgent({ prepare: hide }, async (agent) => {
       const result = await collect(await start(agent, shell("echo hi; echo you")));
-      // What is there in its place is a file, and none that can be executed.
+      // An empty file covers each shell, and it is not executable.
       expect(result.end.exitCode).toBe(126);
       expect(result.stderr).toContain("/bin/bash");
       expect((await collect(await start(agent, shell("echo 'a  b'")))).stdout).toBe("a  b\n");

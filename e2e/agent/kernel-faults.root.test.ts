@@ -10,8 +10,8 @@ import { stream, unary } from "./support/rpc.ts";
 import { run } from "./support/run.ts";
 
 /*
- * Each verb of the agent while the kernel refuses its calls, by strace from outside. Whatever the answer is: it comes in time, as an answer of the
- * contract; what was there before is whole, no temporary file and no descriptor is left, and the same works afterwards.
+ * Each verb of the agent while the kernel refuses its calls, by strace from outside. Every answer comes in time and is one that the contract
+ * allows; files that were there before are complete, no temporary file and no descriptor is left, and the same verb works afterwards.
  */
 
 setDefaultTimeout(120_000);
@@ -86,7 +86,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     watch.leave();
     return value?.message.start ? 200 : 500;
   },
-  /** A result without its output is none, unless that is told. */
+  /** 200 only with the output; 500 where the end, or the lack of one, reports the fault; -2 where output is missing and no error says so. */
   async command(agent) {
     const { stdout, end } = await run(agent, "echo fine");
     return end && (stdout === "fine\n" || end.error) ? (end.error ? 500 : 200) : end ? -2 : 500;
@@ -137,7 +137,7 @@ for (const fault of [...FAULTS, ...(readFaultsConfig().isDeep ? MORE : [])]) {
     });
     if (readFaultsConfig().isDeep) console.log(nameOf(fault), JSON.stringify(answers));
     expect(Object.entries(answers).filter(([, status]) => !ALLOWED.has(status))).toEqual([]);
-    // Nothing is half, and no temporary file is left, nor a directory that was made for what failed.
+    // No file is incomplete, and neither a temporary file is left nor a directory of a verb that failed.
     const names = (await asRoot(agent, `ls -A ${HOME}`)).split("\n");
     expect(names.filter((name) => !NAMES.has(name))).toEqual([]);
     expect([await content(agent, `${HOME}/kept`), OLD_SIZES.has(Number(await asRoot(agent, `stat -c %s ${HOME}/old`)))]).toEqual([

@@ -21,7 +21,7 @@ interface Result {
   readonly launchLeft: number;
 }
 
-/** What one launch makes of orders given to it at once; spoken by a program of its own, so that both sides of the protocol are checked. */
+/** The results of orders that one launch gets at once, from a Python program, so that the protocol is implemented twice. */
 async function give(...orders: Order[]): Promise<Result[]> {
   const child = Bun.spawn(["python3", join(import.meta.dir, "support/give-orders.py"), buildLaunch()], {
     stdio: [Buffer.from(JSON.stringify(orders)), "pipe", "inherit"],
@@ -151,7 +151,7 @@ describe("launch", () => {
 });
 
 describe("launch and the agent", () => {
-  test("the end of launch is the end of the commands, whole, and the next command finds a new launch", async () => {
+  test("the end of launch ends all its commands, and the next command finds a new launch", async () => {
     const agent = await startAgent();
     try {
       // Its pid, seen from a command: the parent.
@@ -170,7 +170,7 @@ describe("launch and the agent", () => {
     }
   });
 
-  testAlone("what a launch was about to start when it was ended does not run unseen", async () => {
+  testAlone("a command that a launch was about to start when it was killed does not run", async () => {
     const agent = await startAgent();
     try {
       // A command in a frozen group has been forked, and does nothing yet.

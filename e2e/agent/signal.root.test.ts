@@ -56,7 +56,7 @@ describe("SendSignal", () => {
     await run(agent, "pkill -f '^sleep 1114'", { user: "root" });
   });
 
-  test("SIGTERM can be handled, and what is said then still arrives", async () => {
+  test("SIGTERM can be handled, and the output of the handler still arrives", async () => {
     const open = await start(agent, shell("trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.05; done"));
     const pid = await firstPid(open);
     await readUntil(open, (soFar) => soFar.stdout === "ready\n");
@@ -94,7 +94,7 @@ describe("Start's Connect-Timeout-Ms", () => {
     expect(await isGone("^sleep 111[56]")).toBe(true);
   });
 
-  test("kills also when the client has left, and others who read see how it ended", async () => {
+  test("kills the process also when the client has left, and other clients see how it ended", async () => {
     const open = await start(agent, shell("sleep 1117"), { timeoutMs: 500 });
     const pid = await firstPid(open);
     const other = await connect(agent, { pid });
@@ -110,7 +110,7 @@ describe("Start's Connect-Timeout-Ms", () => {
     expect(await isGone("^sleep 111[89]")).toBe(true);
   });
 
-  test("is over with the process: what that has left running outlives it", async () => {
+  test("ends with the process: processes that it has left running outlive the deadline", async () => {
     const open = await start(agent, shell("setsid sleep 1120 > /dev/null 2>&1 & exit 3"), { timeoutMs: 400 });
     const { pid, end } = await collect(open);
     expect([pid > 0, end.exitCode]).toEqual([true, 3]);

@@ -19,7 +19,7 @@ async function endOf(script: string, options: CallOptions = {}) {
 const traced = { headers: { "Boxyard-Trace": "1" } };
 
 describe("Boxyard-Trace", () => {
-  test("brings back, with the end of the stream, when and at what CPU of the agent a command got how far", async () => {
+  test("returns, with the end of the stream, the time and the agent's CPU at each step of a command", async () => {
     const before = performance.timeOrigin + performance.now();
     const { metadata } = await endOf("echo x", traced);
     const marks = JSON.parse(metadata["boxyard-trace"][0]) as { name: string; at: number; cpuMs: number }[];
@@ -32,7 +32,7 @@ describe("Boxyard-Trace", () => {
     ]);
     const times = marks.map(({ at }) => at);
     expect(times).toEqual(times.toSorted((a, b) => a - b));
-    // Both clocks count from the start of their process; a millisecond for how exactly that is known.
+    // Both clocks count from the start of their process, which is known to a millisecond.
     expect(times[0]).toBeGreaterThan(before - 1);
     expect(times.at(-1)).toBeLessThan(performance.timeOrigin + performance.now() + 1);
     expect((marks.at(-1)?.cpuMs ?? 0) - (marks[0]?.cpuMs ?? 0)).toBeGreaterThan(0);

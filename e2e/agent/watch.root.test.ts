@@ -91,7 +91,7 @@ describe("WatchDir", () => {
     seen.leave();
   });
 
-  test("what lies deeper is not told unless recursive", async () => {
+  test("changes in subdirectories are not reported unless recursive", async () => {
     const path = await directory();
     await asRoot(agent, `mkdir ${path}/sub`);
     const seen = await watch({ path });
@@ -113,12 +113,12 @@ describe("WatchDir", () => {
     seen.leave();
   });
 
-  test("no file is lost and none told twice while hundreds of directories appear", async () => {
+  test("no file is lost and none reported twice while hundreds of directories appear", async () => {
     const path = await directory();
     const seen = await watch({ path, recursive: true });
     await asRoot(agent, `cd ${path} && for i in $(seq 1 300); do mkdir -p d$i/x && : > d$i/x/f; done; touch last`);
     await seen.until("CREATE last");
-    // Time alone: an event that is told twice would come after the last one.
+    // Time alone: a second report of an event would come after the last event.
     await Bun.sleep(200);
     const created = seen.events.filter((event) => event.startsWith("CREATE "));
     const expected = Array.from({ length: 300 }, (_, i) => [`CREATE d${i + 1}`, `CREATE d${i + 1}/x`, `CREATE d${i + 1}/x/f`]).flat();
@@ -228,7 +228,7 @@ describe("WatchDir", () => {
     expect((await seen.end).error.code).toBe("deadline_exceeded");
   });
 
-  test("30,000 files at once are all told, and 17,000 that are moved in with their directory", async () => {
+  test("30,000 files at once are all reported, and 17,000 that are moved in with their directory", async () => {
     await unlessKernelLost(async () => {
       const path = await directory();
       const seen = await watch({ path, recursive: true });
@@ -249,7 +249,7 @@ describe("WatchDir", () => {
     });
   });
 
-  testAlone("events that the kernel lost are told as WRITE of ., and what happens then is told again", async () => {
+  testAlone("events that the kernel lost are reported as WRITE of ., and later events are reported again", async () => {
     const path = await directory();
     await asRoot(agent, `mkdir -p ${path}/a/b`);
     const seen = await watch({ path, recursive: true });
@@ -289,7 +289,7 @@ describe("WatchDir", () => {
     const path = await directory();
     await asRoot(agent, `mkdir ${path}/sub`);
     const watches = async () => Number(await asRoot(agent, `${AGENT_PID}; cat /proc/$pid/fdinfo/* 2>/dev/null | grep -c inotify || true`));
-    // A client of an earlier test that the agent has not missed yet is no fault of these.
+    // A client of an earlier test may have left without the agent's notice: compare with now.
     const before = { watches: await watches(), files: await openFiles(agent) };
     for (let round = 0; round < 60; round++) {
       const many = await Promise.all(Array.from({ length: 10 }, () => watch({ path, recursive: true })));

@@ -62,7 +62,7 @@ test("running sandboxes trust the authorities that the setting names, whichever 
   }
 }, 60_000);
 
-test("what the image trusts of its own stays trusted, and the list can be changed inside", async () => {
+test("the image's own authorities stay trusted, and the list can be changed inside", async () => {
   await using sandbox = await Sandbox.create("base", options());
   const count = async () => Number((await sandbox.commands.run("grep -c BEGIN /etc/ssl/certs/ca-certificates.crt")).stdout);
   expect(await count()).toBeGreaterThan(100);
@@ -85,7 +85,7 @@ test.skipIf(lacks("keytool"))(
     const sandbox = await Sandbox.create("base", options());
     await sandbox.files.write("cacerts", readFileSync(path));
     await sandbox.commands.run("sudo install -D -m 644 cacerts /etc/ssl/certs/java/cacerts");
-    // Told again with each start: the list of a template is there before the first one.
+    // The list is written at each start: that of a template is there before its first start.
     await sandbox.pause({ keepMemory: false });
     await using resumed = await Sandbox.connect(sandbox.sandboxId, options());
     writeFileSync(path, await resumed.files.read("/etc/ssl/certs/java/cacerts", { format: "bytes" }));

@@ -8,7 +8,7 @@ import { createSandbox } from "../support/sandbox.ts";
 
 const platform = usePlatform({ env: { BOXYARD_PROBE_SECONDS: "1" } });
 
-test("an agent that is stopped is found; get, list and kill stay as quick as ever", async () => {
+test("a stopped agent is noticed; get, list and kill of its sandbox still work", async () => {
   await using sandbox = await createSandbox(platform());
   const get = async () => (await platform().api({ path: `/sandboxes/${sandbox.id}` })).body as { state: string; health?: string };
   expect((await get()).health).toBeUndefined();

@@ -9,7 +9,7 @@ const WHEN = ["before", "after"] as const;
 export class ServerKiller {
   kills = 0;
   failures = 0;
-  /** Counts everything that may make an answer get lost or an operation fail; workers compare it around an operation. */
+  /** Changes with every event that may lose an answer or fail an operation; workers compare it before and after an operation. */
   epoch = 0;
   /** True while the server is away. */
   away = false;

@@ -143,7 +143,7 @@ test("60 runs of exec in one sandbox, ten at a time, each get their own output",
   expect(results).toEqual(Array.from({ length: 60 }, (_, i) => `${i}\n`));
 }, 120_000);
 
-test("what cannot be is said, with the next step, and nothing else happens", async () => {
+test("an impossible request is refused with the next step, and changes nothing", async () => {
   await using sandbox = await sandboxOf(platform());
   const { id } = sandbox;
   const gone = "iaaaaaaaaaaaaaaaaaaaa";

@@ -58,7 +58,7 @@ test("a server in the background that crashes comes back by itself; `down` ends 
   expect(existsSync(join(config.dataDir, "supervisor.json"))).toBe(false);
 }, 60_000);
 
-test("a server.json whose pid is another process's now is not believed, and that process is left alone", async () => {
+test("a server.json whose pid belongs to another process now is ignored, and that process is left alone", async () => {
   await boxyard(["down"]);
   const bystander = Bun.spawn(["sleep", "60"]);
   writeFileSync(
@@ -87,7 +87,7 @@ test("a server that cannot start says why, and nothing else", async () => {
   ]);
 }, 60_000);
 
-test("up shows lines for people on a terminal, and JSON elsewhere, unless it is told which", async () => {
+test("up logs text on a terminal and JSON elsewhere, unless an option says which", async () => {
   await boxyard(["down"]);
   const lines = async (argv: string[]) => {
     const child = Bun.spawn(argv, { env: { ...env, TERM: "xterm" }, stdin: "ignore", stdout: "pipe", stderr: "pipe" });

@@ -38,7 +38,7 @@ function startCli(args: readonly string[]) {
   return { child, read };
 }
 
-test("Ctrl-C goes to the command, with its children; how it ends is our end", async () => {
+test("Ctrl-C goes to the command and its children; its exit code is the CLI's", async () => {
   await using sandbox = await sandboxOf(platform());
   const polite = await startExec(sandbox.id, "trap 'echo interrupted; exit 9' INT; echo ready; while :; do sleep 0.1; done");
   polite.child.kill("SIGINT");
@@ -52,7 +52,7 @@ test("Ctrl-C goes to the command, with its children; how it ends is our end", as
   expect([left.exitCode, left.stdout]).toEqual([1, ""]);
 }, 60_000);
 
-test("the second Ctrl-C kills a command that does not mind the first", async () => {
+test("the second Ctrl-C kills a command that ignores the first", async () => {
   await using sandbox = await sandboxOf(platform());
   const { child, read } = await startExec(sandbox.id, "trap 'echo no' INT; echo ready; while :; do sleep 0.1; done");
   child.kill("SIGINT");
@@ -113,7 +113,7 @@ test("the output of a template's start command can be read", async () => {
   }
 }, 120_000);
 
-test("our own failures are told from those of the command", async () => {
+test("failures of the CLI and of the command have different exit codes", async () => {
   await using sandbox = await sandboxOf(platform());
   const code = async (args: string[], env = {}) => (await boxyard(platform(), args, { env })).exitCode;
   expect(await code(["exec", sandbox.id, "--", "sh", "-c", "exit 125"])).toBe(125);
@@ -126,7 +126,7 @@ test("our own failures are told from those of the command", async () => {
   expect(await code(["exec", "-it", sandbox.id, "--", "true"])).toBe(125);
 }, 60_000);
 
-test("a sandbox is meant by its name, or by the beginning of its id", async () => {
+test("a sandbox can be named by its name, or by the beginning of its id", async () => {
   await using sandbox = await sandboxOf(platform(), ["--name", "web"]);
   const echo = async (text: string) => (await boxyard(platform(), ["exec", text, "--", "echo", "here"])).stdout;
   expect([await echo("web"), await echo(sandbox.id.slice(0, 9))]).toEqual(["here\n", "here\n"]);

@@ -29,7 +29,7 @@ test("a shell has the window's size, follows it, passes Ctrl-C on, and its exit 
   expect((await platform().api({ path: "/v2/sandboxes" })).body).toEqual([]);
 }, 60_000);
 
-test("a session that was left is found again, with a full-screen program drawn anew", async () => {
+test("a detached session is found again, and its full-screen program is drawn again", async () => {
   await using sandbox = await sandboxOf(platform(), ["--timeout", "10m"]);
   await using terminal = await open();
   const shell = `${BOXYARD} shell ${sandbox.id}`;
@@ -60,7 +60,7 @@ test("a session that was left is found again, with a full-screen program drawn a
   await terminal.shows(/^error: no session to come back to in this sandbox\nagain 125$/m);
 }, 60_000);
 
-test("a sandbox that is killed ends the session with words, and gives the terminal back", async () => {
+test("the kill of a sandbox ends the session with a message, and restores the terminal", async () => {
   await using sandbox = await sandboxOf(platform());
   await using terminal = await open();
   await terminal.type(`${BOXYARD} shell ${sandbox.id}; echo "ended with $?"`);

@@ -128,7 +128,7 @@ test("a template of a Dockerfile FROM scratch", async () => {
   }
 }, 120_000);
 
-test("a wrong key is said to be wrong", async () => {
+test("a wrong key is refused with an error that says so", async () => {
   const env = { ...platform().env, E2B_API_KEY: `e2b_${"0".repeat(40)}`, NO_UPDATE_NOTIFIER: "1" };
   const refused = await runProgram(["node", program, "sandbox", "list"], { env });
   expect(refused.exitCode).not.toBe(0);

@@ -7,7 +7,7 @@ import { pythonClient } from "../support/published.ts";
 
 const DIRECTORY = join(CHECKOUT, "e2e/clients/python");
 const MODULES = ["scenarios", "process_scenarios", "file_scenarios", "git_scenarios", "pause_scenarios"];
-/** Every function of these that takes the client's flavour and whose name says so by having no underscore in front. */
+/** Every function of these modules that takes the client's flavour and has no underscore in front of its name. */
 const SCENARIOS = MODULES.flatMap((module) =>
   [...readFileSync(join(DIRECTORY, `${module}.py`), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map((match) => ({
     module,

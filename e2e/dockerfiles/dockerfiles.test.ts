@@ -20,7 +20,7 @@ import { startRegistry, type TestRegistry } from "../../packages/server/src/regi
 import { usePlatform } from "../support/platform.ts";
 import { pushTinyImage } from "../support/tiny-image.ts";
 
-/** What a path must be inside; null where nothing may be. Only what is named is compared. */
+/** What a file inside must be. Only the members that are given are compared. */
 interface FileFacts {
   readonly text?: string;
   readonly mode?: string;
@@ -36,6 +36,7 @@ interface Expected {
   readonly target?: string;
   /** Ready command. */
   readonly ready?: string;
+  /** By path; null: there must be no such file. */
   readonly files?: Readonly<Record<string, FileFacts | null>>;
   /** Commands of the sandbox's user, and what they print. */
   readonly shows?: readonly [string, string][];

@@ -66,13 +66,13 @@ test("dist makes it once: a second call sees whether anything has changed", asyn
   expect(built).toMatch(/^dist\/boxyard: \d+ MB, linux-(x64|arm64), build [0-9a-f]{16}, /);
   const again = await dist();
   expect(again.stderr).toBe("");
-  // Where people work on the sources at the same time, something may have.
+  // The sources may have changed meanwhile, where somebody edits them.
   const [executableLine = "", packageLine = ""] = again.stdout.split("\n");
   expect(executableLine.endsWith(", nothing has changed")).toBe(buildIn(again.stdout) === buildIn(built));
   expect(packageLine).toMatch(/^dist\/boxyard-sdk-[\d.]+\.tgz: \d+ kB, for npm install, /);
 });
 
-test("the checkout, Node and compilers are out of its sight", async () => {
+test("the checkout, Node and compilers cannot be found", async () => {
   const script = `for name in node npm bun gcc musl-gcc; do command -v "$name"; done; ls -A ${CHECKOUT}`;
   const looked = await machine?.run(["sh", "-c", script], { cwd: work });
   expect(looked).toMatchObject({ stdout: "", stderr: "" });
@@ -118,7 +118,7 @@ test("a second run sets nothing up and answers within a second", async () => {
   await eventually("an answer within a second", isQuick, { withinMs: 45_000 });
 }, 60_000);
 
-test("it is set up as by a checkout of the same sources: neither makes the other set up again", () => {
+test("set-up by the executable and by a checkout of the same sources have the same keys, so neither repeats the other's", () => {
   const { done } = JSON.parse(readFileSync(join(dataDir, "setup.json"), "utf8")) as { done: Record<string, string> };
   expect(done.guest).toBe(guestKey());
   expect(done["fork-server"]).toBe(forkServerKey());

@@ -9,8 +9,8 @@ import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 import { withFault } from "./injector.ts";
 
 /*
- * Each verb while something that the server works with never answers: it is stopped, and nobody lets it go on. Each answer comes in time, is true, and says
- * that it can be sent again; nothing is lost or left; the same works afterwards. For the database see `../restart/postgres.test.ts`, for CRIU
+ * Each verb while a process that the server needs never answers, because it is stopped. Each answer comes in time, is true, and says
+ * whether the request can be sent again; nothing is lost or left; the same verb works afterwards. For the database see `../restart/postgres.test.ts`, for CRIU
  * `packages/driver-local/src/checkpoint/`, for registries `packages/server/src/registry/`.
  */
 
@@ -22,7 +22,7 @@ afterEach(() => {
   for (const pid of stopped.splice(0)) if (processStat(pid)?.state === "T") process.kill(pid, "SIGKILL");
 });
 
-/** What is still stopped at the end of the test, is killed. */
+/** Stops a process. One that is still stopped at the end of the test is killed. */
 function stop(pid: number): void {
   stopped.push(pid);
   process.kill(pid, "SIGSTOP");

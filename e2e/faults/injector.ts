@@ -19,12 +19,12 @@ function effectOf(answer: KernelFault["answer"]): string {
 }
 
 /**
- * Does `work` while every such call of these processes, their threads and the processes that they start is answered by the fault instead of the kernel, by
- * strace's fault injection. Afterwards they are as before. `of` as a function: those that are there when the fault is put in place; some may end.
+ * Does `work` while strace's fault injection answers every such call of these processes, their threads and the processes that they start. Afterwards the
+ * kernel answers again. `of` as a function: lists the processes at the moment when the fault is put in place; some of them may end.
  */
 export async function withFault<T>(of: number | (() => readonly number[]), fault: KernelFault, work: () => Promise<T>): Promise<T> {
   const list = typeof of === "number" ? () => [of] : of;
-  // One that is started between the list and the tracer's hold of its parent has no tracer: then all begins anew.
+  // A process that is started after the list and before strace has its parent has no tracer: then the injection starts again.
   const { tracer, pids } = await eventually("the fault is in place", () => putInPlace(list, fault), { withinMs: 30_000 });
   try {
     return await work();

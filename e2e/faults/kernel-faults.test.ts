@@ -9,8 +9,8 @@ import { readFaultsConfig } from "./config.ts";
 import { type KernelFault, nameOf, withFault } from "./injector.ts";
 
 /*
- * Each verb of the API while the kernel refuses calls of the server and the driver, or does not answer them for a while. Whatever the answer is: it comes in
- * time, it is one of those that the contract has, another sandbox runs on, nothing is left of what failed, and the same works afterwards.
+ * Each verb of the API while the kernel refuses calls of the server and the driver, or delays them. Every answer comes in
+ * time and is one that the contract has; another sandbox runs on, nothing is left of a failed verb, and the same verb works afterwards.
  */
 
 const platform = usePlatform({ own: true });
@@ -55,7 +55,7 @@ interface Subject {
 type Verb = (subject: Subject) => Promise<number>;
 const status = async (reply: Promise<ApiReply>) => (await reply).status;
 const post = (path: string, body: object = {}) => status(platform().api({ method: "POST", path, body }));
-/** Of what goes through the proxy the client tells no status: an error is 503 here. */
+/** The client does not show the status of a request through the proxy: any error counts as 503. */
 const through = (work: Promise<unknown>) => work.then(() => 200).catch(() => 503);
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -67,7 +67,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   resume: ({ id }) => post(`/v2/sandboxes/${id}/connect`, { timeout: 600 }),
   kill: ({ id }) => status(platform().api({ method: "DELETE", path: `/sandboxes/${id}` })),
 };
-/** What each verb may answer: a fault of the machine's is never a 500, which clients do not send again. 409: it is in another state, since an earlier verb failed. */
+/** What each verb may answer: a fault of the machine is never a 500, which clients do not send again. 409: the sandbox is in another state, because an earlier verb failed. */
 const ALLOWED = new Set([200, 201, 204, 409, 503, 504]);
 
 let bystander: HeldSandbox;
@@ -114,7 +114,7 @@ for (const fault of [...FAULTS, ...(readFaultsConfig().isDeep ? MORE : [])]) {
     if (readFaultsConfig().isDeep) console.log(nameOf(fault), JSON.stringify(answers));
     expect(await ticks()).toBeGreaterThan(before);
     await clear();
-    // All is well again.
+    // Everything works again.
     const again = await createSandbox(platform());
     expect((await again.asRoot("echo fine")).stdout).toBe("fine\n");
     expect(await again.client.pause()).toBe(true);
@@ -130,7 +130,7 @@ interface Build {
   readonly reason?: { readonly message: string };
 }
 
-/** Has a build of one step begun, which no cache has, and gives how to ask for it. Undefined when it was refused. */
+/** Starts a build of one step that no cache has, and returns a function that gets its status. Undefined when the server refused the build. */
 async function beginBuild(name: string): Promise<(() => Promise<Build>) | undefined> {
   const requested = await platform().api({ method: "POST", path: "/v3/templates", body: { name } });
   if (requested.status !== 202) return undefined;

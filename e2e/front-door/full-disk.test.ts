@@ -55,7 +55,7 @@ async function fails(...args: string[]): Promise<string> {
 const ballast = () => join(disk.path, "ballast");
 const giveBack = () => rmSync(ballast(), { recursive: true, force: true });
 
-/** What a program does that takes all there is: much at once, then whatever is left, block by block. */
+/** Takes the whole disk as a program would: a large file at once, then the rest block by block. */
 const TAKE_ALL = `
 mkdir -p "$0"; cd "$0" || exit
 [ -e much ] || fallocate -l "$1" much
@@ -141,7 +141,7 @@ test("what a sandbox has written is kept when the disk is full; what is new is r
   expect(`${new Bun.CryptoHasher("sha256").update(readFileSync(copy)).digest("hex")}  -\n`).toBe(sum);
   expect(await fails("cp", `${one.id}:/tmp/kept`, noPlace)).toContain("is full: make room there, then try again");
   expect(existsSync(noPlace)).toBe(false);
-  // An end is an end.
+  // A kill ends the sandbox also on a full disk.
   await works("sandbox", "kill", other.id);
   expect(isAlive(other.pid)).toBe(false);
   expect((await call("GET", `/sandboxes/${other.id}`)).status).toBe(404);

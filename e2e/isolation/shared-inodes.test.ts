@@ -43,17 +43,17 @@ with open("/tmp/seen.new", "w") as file: json.dump({"others": others, "own": own
 os.rename("/tmp/seen.new", "/tmp/seen")
 `;
 
-/** What a watcher in `sandbox` sees of the files while `deed` is done elsewhere, and what it sees of its own opens. */
+/** What a watcher in `sandbox` sees of the files while `act` runs elsewhere, and what it sees of its own opens. */
 async function watchDuring(
   sandbox: HeldSandbox,
   paths: readonly string[],
-  deed: () => Promise<void>,
+  act: () => Promise<void>,
 ): Promise<{ others: string[]; own: string[] }> {
   await sandbox.asRoot("rm -f /tmp/ready /tmp/stop /tmp/seen");
   await sandbox.client.files.write("/tmp/watch.py", WATCH);
   await sandbox.client.commands.run(`python3 /tmp/watch.py ${paths.join(" ")}`, { background: true, user: "root", timeoutMs: 0 });
   await eventually("the watch stands", () => sandbox.client.files.exists("/tmp/ready"));
-  await deed();
+  await act();
   await sandbox.client.files.write("/tmp/stop", "");
   await eventually("the watch ends", () => sandbox.client.files.exists("/tmp/seen"));
   return JSON.parse(await sandbox.client.files.read("/tmp/seen", { user: "root" })) as { others: string[]; own: string[] };

@@ -57,7 +57,7 @@ test("sandboxes that are within their own limits can't take more memory together
   const held = [await hold(first, 400), await hold(second, 600)];
   expect(held).toContain(true);
   expect(takenBySandboxes({ v1: "memory.usage_in_bytes", v2: "memory.current" })).toBeLessThanOrEqual(MEMORY);
-  // One of the two had to go, or the sum would be a gigabyte.
+  // The kernel had to kill one of the two, or the sum would be a gigabyte.
   const left = await Promise.all([first, second].map(async (sandbox) => (await sandbox.asRoot("pgrep -c python3")).stdout.trim()));
   expect(left).toContain("0");
   expect((await platform().api({ path: "/sandboxes" })).status).toBe(200);

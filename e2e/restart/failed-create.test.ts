@@ -47,7 +47,7 @@ for (const when of ["before", "after"] as const) {
   });
 }
 
-test("every answer that is sent again is tried, and none is 502", async () => {
+test("whatever the code of the error is, a create is never answered with 502, and leaves nothing", async () => {
   const [point] = CREATE_POINTS;
   if (!point) throw new Error("there are no steps");
   for (const code of Object.keys(HTTP_STATUS) as ErrorCode[]) {

@@ -23,7 +23,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const sha = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest("hex");
-// A name of its own, or the cache of an earlier run in the same data directory answers with that run's passwords.
+// With the unique name in ENV: else the cache of an earlier run in the same data directory answers with that run's passwords.
 const DOCKERFILE = `FROM boxyard/base
 ENV BUILT_FOR=${NAME}
 RUN env > /environment; cat /proc/*/environ > /all-environments 2>/dev/null; true

@@ -61,7 +61,7 @@ test("secrets of a build are there for the steps that ask for them, and afterwar
   expect(log.join("\n")).toContain("seen: ***");
   for (const secret of [PLANTED.file, PLANTED.variable]) expect(log.join("\n")).not.toContain(secret);
 
-  // Which they are is part of a step, what they are is not.
+  // The ids of secrets are part of a step's cache key, their values are not.
   const again: string[] = [];
   await template.build(NAME, {
     ...options(),

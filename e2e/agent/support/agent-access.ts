@@ -1,4 +1,4 @@
-/** An agent and what a test may know of it. Tests speak HTTP to `baseUrl` and look at nothing else, so they run over real sandboxes too. */
+/** An agent under test. Tests use only HTTP requests to `baseUrl`, so they run against agents in real sandboxes too. */
 export interface AgentUnderTest {
   readonly baseUrl: string;
   /** Undefined: the agent asks for none. */

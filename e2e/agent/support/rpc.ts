@@ -1,6 +1,6 @@
 import { type AgentUnderTest, authorised } from "./agent-access.ts";
 
-/** Connect's JSON codec by hand, so that the suite sees the wire and not what a client makes of it. */
+/** Connect's JSON codec by hand, so that the suite checks the bytes on the wire and not a client's view of them. */
 
 export interface CallOptions {
   /** Acting user, sent as a Basic header. */

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { eventually, withSandbox } from "../with-sandbox.mjs";
 
-/** Time limits and who goes away, large outputs, and what becomes of dead kernels and of a dead service. */
+/** Time limits, clients that leave, large outputs, and the restart of dead kernels and of a dead service. */
 export default async function (client) {
   await withSandbox(client, async (sandbox) => {
     const text = async (code, options) => (await sandbox.runCode(code, options)).text;
     await sandbox.runCode("import time; kept = 1");
-    // Who gives up has the cell interrupted: the next one need not wait for its end, and what was there is there.
+    // A client that gives up interrupts its cell: the next cell does not wait for it, and the variables are kept.
     for (const language of ["python", "js"]) {
       const endless = language === "js" ? "while (true) {}" : "while True: time.sleep(0.1)";
       await assert.rejects(sandbox.runCode(endless, { timeoutMs: 700, language }), client.TimeoutError);

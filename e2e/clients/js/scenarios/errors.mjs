@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 const NOBODY = "i00000000000000000000";
-/** No sandbox can have these; clients are to be told that there is none all the same. */
+/** No sandbox can have these ids; clients must get "not found" anyway. */
 const IMPOSSIBLE = ["nonexistingsandbox", "non-existing-sandbox"];
 
 export default async function (client) {
