@@ -225,7 +225,7 @@ export class SqlStore implements Store {
     // Also living sandboxes of another node that did not come back. If its server starts again, its driver's sandboxes are orphans.
     const rows = (await this.session.sql`SELECT id, state, node, team_id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
       UNION ALL SELECT id, state, node, team_id FROM sandboxes WHERE node <> ${this.node} AND end_at < ${time}
-        AND state IN ('creating', 'running', 'killing', 'failed') LIMIT ${PRUNED_AT_ONCE}`) as Row[];
+        AND state IN ('creating', 'running', 'snapshotting', 'killing', 'failed') LIMIT ${PRUNED_AT_ONCE}`) as Row[];
     if (rows.length === 0) return;
     await this.session.transaction(async (tx) => {
       const ids = tx.sql(rows.map(({ id }) => text(id)));
