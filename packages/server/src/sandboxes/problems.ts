@@ -66,6 +66,6 @@ const isTimeout = (error: unknown) => error instanceof DOMException && error.nam
 /** The error for the caller of a removal that failed. The sandbox cannot be used any more, and the sweep goes on with the removal. */
 export function removalFailure(error: unknown): unknown {
   if (!isTransientErrno(error)) return error;
-  const message = "The sandbox has ended, and not all of it could be removed at the moment; the server goes on with it";
+  const message = "The sandbox has ended, but not all of it could be removed yet; the server tries that again";
   return new AppError("unavailable", message, { reason: "removal_pending", details: { retryAfter: 5 }, cause: error });
 }

@@ -48,9 +48,8 @@ export function storeFault(error: unknown, where = "The server's store", isFull 
       `${where} is damaged, or no store at all (${said}); move it away, and bring back a copy of it if there is one`,
       "data_loss",
     );
-  if (is(DENIED))
-    return fault("store_denied", `${where} can't be opened: ${said}; see to it that it is there and that this server may use it`);
-  if (is(AWAY)) return fault("store_unavailable", `${where} can't be reached, or not be written: ${said}`);
+  if (is(DENIED)) return fault("store_denied", `${where} can't be opened: ${said}; check that it exists and that this server may use it`);
+  if (is(AWAY)) return fault("store_unavailable", `${where} can't be reached or written: ${said}`);
   return undefined;
 }
 
