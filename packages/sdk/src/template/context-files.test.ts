@@ -37,7 +37,7 @@ test("sources, and the paths that they name: dot files match, named links are fo
 
 test.each([
   ["out", "'out' is a link that leads out of "],
-  ["out/hostname", "'out/hostname' is a link that leads out of "],
+  ["out/passwd", "'out/passwd' is a link that leads out of "],
   ["../x", "a source below "],
   ["src/../../x", "a source below "],
   ["absent", "nothing in "],
