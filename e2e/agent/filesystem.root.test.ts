@@ -401,7 +401,7 @@ open("bottom", "w").close()'`,
 
   test("exchanging a directory for a link meanwhile never leads out of the tree", async () => {
     await asRoot(agent, "mkdir -p /home/elsewhere/precious && touch /home/elsewhere/precious/gold");
-    // RENAME_EXCHANGE, over and over: between any two calls of the agent, one is the other.
+    // RENAME_EXCHANGE, repeatedly: between any two calls of the agent, one is the other.
     const racing = await start(
       agent,
       {

@@ -33,6 +33,11 @@ export const WORDS: readonly { readonly pattern: RegExp; readonly instead: strin
   { pattern: /\bhalf-made\b/i, instead: "unfinished, incomplete" },
   { pattern: /\bnobody's\b/i, instead: "no sandbox's, of no process: name whose it is not" },
   { pattern: /\bto be had\b/i, instead: "free, available" },
+  { pattern: /\b(?:by|for) who\b/i, instead: "by party, for the caller: name who it is" },
+  { pattern: /\bof no interest\b/i, instead: "does not matter" },
+  { pattern: /\bof the moment\b/i, instead: "present, set so far: say which" },
+  { pattern: /\bover and over\b/i, instead: "repeatedly" },
+  { pattern: /\bin silence\b/i, instead: "without an error" },
 ];
 
 export interface WordFinding {

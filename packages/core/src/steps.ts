@@ -9,7 +9,7 @@ export interface Step<C> {
   run(ctx: C, undo: Cleanup, signal: AbortSignal): Promise<void>;
 }
 
-/** Milliseconds of CPU by who has used them: readings of counters that only grow, or the difference of two. */
+/** Milliseconds of CPU, by the party that used them: readings of counters that only grow, or the difference of two. */
 export type CpuMs = Readonly<Record<string, number>>;
 
 export interface StepEvent {

@@ -19,14 +19,14 @@ export interface DockerfileOpts extends TemplateOpts {
 }
 
 export interface CopyOpts {
-  /** Owner, or `owner:group`. Default: the user of the moment. */
+  /** Owner, or `owner:group`. Default: the user that the steps before have set. */
   readonly user?: string | undefined;
   /** Permission bits for all that is copied, e.g. `0o755`. Default: as the files have. */
   readonly mode?: number | undefined;
 }
 
 export interface RunOpts {
-  /** Default: the user of the moment. */
+  /** Default: the user that the steps before have set. */
   readonly user?: string | undefined;
   /** Secrets of the build (`TemplateBuildOpts.secrets`) that the command needs; nothing of them stays. */
   readonly secrets?: readonly SecretMount[] | undefined;
