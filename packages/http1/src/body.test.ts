@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ChunkedDecoder, ChunkedScanner, scannerFor } from "./body.ts";
 
-/** Bytes that belong to the body when `text` comes in pieces of `step`; throws what the scanner throws. */
+/** Scans `text` in pieces of `step`; returns how many bytes belong to the body. Throws the scanner's error. */
 function scan(text: string, step: number): { taken: number; done: boolean } {
   const scanner = new ChunkedScanner();
   const bytes = Buffer.from(text, "latin1");
@@ -18,7 +18,7 @@ describe("chunked bodies", () => {
     ["in upper and lower hex", "A\r\n0123456789\r\nb\r\n01234567890\r\n0\r\n\r\n", "012345678901234567890"],
     ["with line ends in the data", "4\r\n\r\n\r\n\r\n0\r\n\r\n", "\r\n\r\n"],
   ];
-  test.each(good)("%s end where they end, in pieces of any size", (_what, wire, content) => {
+  test.each(good)("%s: the end is found in pieces of any size", (_what, wire, content) => {
     for (const step of [1, 2, 3, 5, 100]) {
       expect(scan(`${wire}GET / HTTP/1.1`, step).taken).toBe(wire.length);
       const decoder = new ChunkedDecoder();
@@ -33,8 +33,8 @@ describe("chunked bodies", () => {
     ["a bare LF after the size", "3\nabc\r\n0\r\n\r\n"],
     ["a bare LF in an extension", "3;a\nb\r\nabc"],
     ["a CR without LF in an extension", "3;a\rb\r\nabc"],
-    ["a sign", "-3\r\nabc"],
-    ["0x", "0x3\r\nabc"],
+    ["a sign before the size", "-3\r\nabc"],
+    ["0x before the size", "0x3\r\nabc"],
     ["a size that is too large", "1234567890123\r\n"],
     ["data that is longer than its size", "3\r\nabcd\r\n"],
     ["a bare LF in a trailer", "0\r\nX: a\nY: b\r\n\r\n"],
@@ -45,7 +45,7 @@ describe("chunked bodies", () => {
   });
 });
 
-test("bodies of a length end there", () => {
+test("a body with a length ends after that many bytes", () => {
   const scanner = scannerFor({ kind: "length", length: 5 });
   expect(scanner.take(Buffer.from("abc"), 0)).toBe(3);
   expect(scanner.take(Buffer.from("xdefg"), 1)).toBe(2);

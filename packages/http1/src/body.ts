@@ -1,17 +1,18 @@
 import { type Framing, HeadError } from "./head.ts";
 
 /**
- * Finds the end of a body in the bytes of a connection, so that they can be handed on untouched. `take` says how many of the bytes from
- * `from` on belong to the body; `done` is true once its last byte was taken.
+ * Finds the end of a body in the bytes of a connection, so that they can be forwarded unchanged. `take` returns how many of the bytes from `from` on
+ * belong to the body; `done` is true once its last byte was taken.
  */
 export interface BodyScanner {
   readonly done: boolean;
-  /** Bytes to come that are the body's whatever they are. `skip` says that so many have been handed on unseen. */
+  /** Number of the next bytes that belong to the body whatever their value. `skip` reports that so many of them were forwarded without `take`. */
   readonly certain: number;
   take(bytes: Buffer, from: number): number;
   skip(count: number): void;
 }
 
+/** A scanner for the body that a head announces. */
 export function scannerFor(framing: Framing): BodyScanner {
   switch (framing.kind) {
     case "none":
@@ -73,8 +74,8 @@ type ChunkState =
   | "done";
 
 /**
- * The chunked coding, byte by byte outside the data. Every line must end in CR LF and no stray CR or LF may stand in it: readers that
- * differ about those are how messages get smuggled.
+ * The chunked coding (RFC 9112 section 7.1), byte by byte outside the data. Every line must end in CR LF and hold no other CR or LF: parsers that treat
+ * those differently make request smuggling possible. Throws `HeadError`.
  */
 export class ChunkedScanner implements BodyScanner {
   private state: ChunkState = "size";
@@ -172,7 +173,7 @@ export class ChunkedScanner implements BodyScanner {
     else throw new HeadError(400, "malformed chunk size");
   }
 
-  /** Blanks may stand between a size and its extension, and nothing else. */
+  /** Between a size and its extension only blanks are allowed. */
   private blankByte(byte: number): void {
     this.lineBytes += 1;
     if (byte === SEMICOLON) this.state = "extension";
@@ -198,7 +199,7 @@ function hexDigit(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** The plain content of a chunked body, for readers that do not know the coding. */
+/** Decodes a chunked body, for receivers without the coding. */
 export class ChunkedDecoder {
   private size = 0;
   private left = 0;

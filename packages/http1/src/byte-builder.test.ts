@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { ByteBuilder } from "./byte-builder.ts";
 
-test("a million pieces of one byte take room for two million, and are the bytes that came", () => {
+test("a million pieces of one byte take at most two million bytes of memory, and come back unchanged", () => {
   const builder = new ByteBuilder();
   const piece = new Uint8Array(1);
   for (let i = 0; i < 1_000_000; i++) {
@@ -15,7 +15,7 @@ test("a million pieces of one byte take room for two million, and are the bytes 
   expect([builder.byteLength, builder.capacity]).toEqual([0, 0]);
 });
 
-test("what was taken is not written to again", () => {
+test("a taken buffer is not written to again", () => {
   const builder = new ByteBuilder();
   builder.append(Buffer.from("one"));
   const one = builder.take();

@@ -1,6 +1,6 @@
 const LEAST_BYTES = 512;
 
-/** Bytes that come in pieces, in one buffer that doubles: a peer that sends one byte at a time costs no more than one that sends all at once. */
+/** Collects pieces in one buffer that doubles its size, so that the cost per byte is the same for pieces of any size. */
 export class ByteBuilder {
   private bytes: Buffer = Buffer.alloc(0);
   private used = 0;
@@ -9,7 +9,7 @@ export class ByteBuilder {
     return this.used;
   }
 
-  /** Memory that is held, at most twice what has come. */
+  /** Memory in bytes, at most twice the bytes that were appended, but at least 512. */
   get capacity(): number {
     return this.bytes.byteLength;
   }
@@ -25,12 +25,12 @@ export class ByteBuilder {
     this.used = needed;
   }
 
-  /** What has come so far, until the next `append`. */
+  /** The bytes so far; valid until the next `append`. */
   view(): Buffer {
     return this.bytes.subarray(0, this.used);
   }
 
-  /** What has come, for the caller to keep; from here on this one is empty. */
+  /** Returns the bytes, which the caller may keep, and empties the builder. */
   take(): Buffer {
     const all = this.view();
     this.bytes = Buffer.alloc(0);

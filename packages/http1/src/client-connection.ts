@@ -5,35 +5,37 @@ import type { FieldNames } from "./fields.ts";
 import { HeadError, type RequestHead } from "./head.ts";
 import { RequestReader } from "./request-reader.ts";
 
+/** What a server does with the requests of its clients. */
 export interface ClientHost {
-  /** By which heads are read. */
+  /** Names and rules for the fields of heads. */
   readonly names: FieldNames;
-  /** Begins to answer; must not throw. */
+  /** Starts the answer to a request; must not throw. */
   exchange(request: RequestHead, client: ClientConnection): Exchange;
-  /** Answers a request that could not be understood. */
+  /** Answers a request that is malformed. The connection ends after it. */
   malformed(error: HeadError, client: ClientConnection): void;
   onClosed(client: ClientConnection): void;
+  /** Monotonic ms. */
   now(): number;
 }
 
-/** Waiting for the next request of a kept connection; longer than clients keep one. */
+/** Longest wait for the next request of a kept connection; longer than clients keep one. */
 const IDLE_MS = 620_000;
-/** The same, before `trust`. */
+/** The same before `trust` was called. */
 const UNTRUSTED_IDLE_MS = 15_000;
-/** The client takes nothing of an answer that is complete. */
+/** Longest time for the client to read the rest of a complete answer, after which the connection ends. */
 const STALL_MS = 120_000;
-/** From the first byte of a head to its last. */
+/** Longest time from the first byte of a head to its last. */
 const HEAD_MS = 15_000;
-/** What is read and thrown away of a request that was answered before its body ended. */
+/** Bytes and time for reading and dropping the rest of a request that was answered before its body ended. */
 const MAX_DISCARD_BYTES = 64 << 20;
 const DISCARD_MS = 30_000;
 
 const EMPTY = Buffer.alloc(0);
 
-/** A client's connection: cuts it into requests, one at a time; later ones wait in the socket. */
+/** A client's connection. Reads its requests one at a time; later ones wait in the socket. */
 export class ClientConnection implements ConnectionOwner {
   readonly connection = new Connection();
-  /** Monotonic ms at which it began to wait for a request. */
+  /** Monotonic ms at which the wait for a request began. */
   idleSince: number;
   private readonly host: ClientHost;
   private pending: Buffer = EMPTY;
@@ -66,7 +68,7 @@ export class ClientConnection implements ConnectionOwner {
     return this.exchange !== undefined;
   }
 
-  /** True while nothing is being answered: no request is there, or its head is not complete, or what follows its answer is thrown away. */
+  /** True while no answer is under way: there is no complete head, or the rest of an answered request is dropped. False for a tunnel. */
   get isIdle(): boolean {
     return (this.exchange === undefined || this.responseEnded) && !this.tunnel;
   }
@@ -76,12 +78,12 @@ export class ClientConnection implements ConnectionOwner {
     return this.trusted;
   }
 
-  /** The client has shown that it may use this server: its connection may wait long for a request. */
+  /** Marks the client as authorised: its connection may wait longer for a request, and is not closed first to make room. */
   trust(): void {
     this.trusted = true;
   }
 
-  /** Makes the connection end after the current answer, or now if there is none. */
+  /** Ends the connection after the current answer, or now if there is none. */
   drain(): void {
     this.closeAfter = true;
     if (!this.exchange) this.connection.end();
@@ -116,19 +118,19 @@ export class ClientConnection implements ConnectionOwner {
       this.connection.deadline = this.host.now() + DISCARD_MS;
       if (this.closeAfter) {
         this.connection.halfClose();
-        // The connection ends whatever follows, so that nobody needs to find the body's end among a million chunks.
+        // The connection ends in any case, so the end of a chunked body need not be found.
         if (this.scanner instanceof ChunkedScanner) this.scanner = scannerFor({ kind: "close" });
       }
       this.connection.resume();
     }
   }
 
-  /** Breaks the answer off: the client sees a reset, never a truncated answer that looks whole. */
+  /** Resets the connection, so that the client never takes a truncated answer for a complete one. */
   abort(): void {
     this.connection.destroy();
   }
 
-  /** From now on bytes go both ways untouched; returns what the client has sent already. */
+  /** Makes the connection a tunnel: later bytes are forwarded unchanged. Returns the bytes that the client has already sent. */
   becomeTunnel(): Buffer {
     this.tunnel = true;
     const early = this.pending;
@@ -153,7 +155,7 @@ export class ClientConnection implements ConnectionOwner {
       this.exchange.onClientEnd();
       return;
     }
-    // A client that closes while it waits has given up: what works for it must hear of that at once, or it goes on for nobody.
+    // A client that closes before the answer does not want it any more, so the exchange ends at once.
     if (this.exchange) this.connection.destroy();
     else this.connection.end();
   }
@@ -176,7 +178,7 @@ export class ClientConnection implements ConnectionOwner {
   }
 
   private read(): void {
-    // Answers may end while their request is being read; the loop below goes on then, a nested one must not.
+    // An answer may end within this loop and call `read` again; the loop goes on by itself.
     if (this.reading) return;
     this.reading = true;
     try {
@@ -185,8 +187,8 @@ export class ClientConnection implements ConnectionOwner {
         else if (!this.exchange && !this.connection.isBehind) {
           if (!this.readHead()) break;
         } else {
-          // The next request came early: leave it, and whatever follows, until this one is answered, and the client has taken the answer; the
-          // answers to a client that asks and never reads would pile up.
+          // A pipelined request: it waits, with everything behind it, until the current one is answered and the client has taken the answer.
+          // Otherwise the answers to a client that never reads would fill memory.
           this.connection.pause();
           break;
         }
@@ -241,7 +243,7 @@ export class ClientConnection implements ConnectionOwner {
     this.endBody();
   }
 
-  /** Until an answer is there: what comes after it has a time of its own. */
+  /** Sets the deadline for the next bytes of the body. After the answer `endResponse` sets another. */
   private awaitBody(): void {
     const idleMs = this.exchange?.bodyIdleMs;
     if (idleMs !== undefined && !this.bodyEnded && !this.responseEnded) this.connection.deadline = this.host.now() + idleMs;
@@ -255,7 +257,7 @@ export class ClientConnection implements ConnectionOwner {
     if (this.responseEnded) this.next();
   }
 
-  /** Lets the kernel carry on what it holds of the body. False: its target takes no more for now. */
+  /** Lets the kernel forward the bytes of the body that it holds. False when the target takes no more for now. */
   private passBody(): boolean {
     const target = this.exchange?.bodyTarget;
     if (!target || this.closed || (this.bodyEnded && !this.tunnel)) return true;
@@ -288,7 +290,7 @@ export class ClientConnection implements ConnectionOwner {
     this.pending = EMPTY;
     this.bodyEnded = true;
     if (exchange) {
-      // In the middle of a body: there is no saying what the answer so far was.
+      // In the middle of a body an answer may be under way, so the connection is reset.
       exchange.onClientClosed();
       this.connection.destroy();
       return;

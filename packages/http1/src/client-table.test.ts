@@ -23,6 +23,6 @@ test.each([
   const clients = addresses.map(() => new ClientConnection(host));
   for (const [i, client] of clients.entries()) expect(table.add(client, addresses[i] ?? "")).toBe(true);
   expect(table.add(new ClientConnection(host), addresses[0] ?? "")).toBe(true);
-  // Three are the share of one.
+  // The share of one address is three of four.
   expect([table.size, clients.map((client) => client.closed)]).toEqual([isOne ? 3 : 4, [isOne, false, false]]);
 });

@@ -1,14 +1,13 @@
 import type { ClientConnection } from "./client-connection.ts";
 
-/** Of all connections, one address may have so many. */
+/** Part of all connections that one address may have. */
 const SHARE = 3 / 4;
-/** Of all connections, so many are closed at a time: looking for them costs a walk over all of an address. */
+/** Part of all connections that is closed at a time, because the search walks over all connections of an address. */
 const CLOSED_AT_A_TIME = 1 / 256;
 
 /**
- * The connections of clients, of which there is a greatest number. When it is reached, or an address has its share, the connection that has
- * been idle for longest makes room: of the address that has most, and one that has shown no right to be here before others. A connection
- * that is being answered is never closed for another.
+ * The connections of clients, with an upper bound. At the bound, or at the share of one address, the connections that have been idle for longest are
+ * closed: those of the address with the most, and untrusted ones first. A connection with an answer under way is never closed for another.
  */
 export class ClientTable {
   private readonly max: number;
@@ -27,7 +26,7 @@ export class ClientTable {
     return this.addresses.keys();
   }
 
-  /** False when there is no room. */
+  /** Adds a connection, after closing idle ones if needed. False when there is no room. */
   add(client: ClientConnection, remoteAddress: string): boolean {
     const address = accountOf(remoteAddress);
     const own = this.byAddress.get(address);
@@ -54,7 +53,7 @@ export class ClientTable {
     return [...this.byAddress.values()].sort((a, b) => b.size - a.size);
   }
 
-  /** False when none of them is idle. */
+  /** Closes the connections that have been idle for longest. False when none is idle. */
   private makeRoom(clients: ReadonlySet<ClientConnection>): boolean {
     const idle = [...clients].filter((client) => client.isIdle);
     const untrusted = idle.filter((client) => !client.isTrusted);
@@ -67,7 +66,7 @@ export class ClientTable {
   }
 }
 
-/** Who has one IPv6 address has as many as its network of 64 bits holds. */
+/** Key under which an address is counted: for IPv6 its network of 64 bits, because one client may use all addresses of that. */
 function accountOf(address: string): string {
   if (!address.includes(":") || address.includes(".")) return address;
   const [left = "", right] = address.split("::");

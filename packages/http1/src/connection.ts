@@ -3,42 +3,42 @@ import { type Borrowed, moveInKernel } from "./kernel-relay.ts";
 import { isPeerLost, keepAlive } from "./lost-peer.ts";
 import type { ResponseReader } from "./response-reader.ts";
 
-/** What a connection tells its owner. */
+/** Receives the events of a connection. */
 export interface ConnectionOwner {
   onData(bytes: Buffer): void;
-  /** The peer has sent its last byte; we may still write. */
+  /** The peer has sent its last byte; writing is still possible. */
   onEnd(): void;
-  /** Everything written so far is with the kernel. */
+  /** The kernel has taken everything that was written. */
   onDrain(): void;
   onClose(): void;
 }
 
-/** Bytes that may wait to be written before `write` asks its caller to stop. */
+/** Queued bytes from which on `write` returns false. */
 const HIGH_WATER = 256 << 10;
-/** Pieces from this size on are a sign that there is more where they come from, and that it is worth a few calls to save copying it. */
+/** After a received piece of this size more bytes are likely, so it is worth the system calls to let the kernel forward them. */
 export const BULK_BYTES = 64 << 10;
-/** Moved at a time for one connection, so that the others get their turn within a millisecond. */
+/** Bytes that are moved at a time for one connection, so that others are served within a millisecond. */
 const MOVE_BYTES = 2 << 20;
 
-/** Small pieces are put together here, to be written at once. Empty again when a call returns. */
+/** Buffer in which `writeBoth` joins two small pieces. Unused between calls. */
 const SCRATCH = new Uint8Array(32 << 10);
 
-/** One TCP connection: writes are queued when the kernel takes no more, so that a caller need not care, but can hold its source back. */
+/** One TCP connection. Bytes that the kernel does not take at once are queued; the result of `write` tells the caller to pause its source. */
 export class Connection {
   owner: ConnectionOwner | undefined;
-  /** For the sweep of idle connections: monotonic ms after which this one is closed. Infinity: never. */
+  /** Monotonic ms after which the sweep of idle connections closes this one. Infinity: never. */
   deadline = Number.POSITIVE_INFINITY;
   closed = false;
-  /** Called when it is dropped before its end. */
+  /** Called by `destroy`. */
   onDestroy: (() => void) | undefined;
-  /** Called once it is closed; the owner may be another one by then. */
+  /** Called once it is closed, also when its owner has changed. */
   onClosed: (() => void) | undefined;
-  /** For readers of answers. */
+  /** Reader for the answers on this connection, kept between requests. */
   answers: ResponseReader | undefined;
   private socket: Socket<Connection> | undefined;
   private queue: Uint8Array[] = [];
   private queuedBytes = 0;
-  /** What the queue begins with, when it is not ours. */
+  /** Borrowed buffer of the first piece of the queue, if any. */
   private borrowed: Borrowed | undefined;
   private ending = false;
   private halfClosing = false;
@@ -48,7 +48,7 @@ export class Connection {
     this.socket = socket;
   }
 
-  /** False: hold back until `onDrain`. Everything is taken in any case. */
+  /** Writes or queues all bytes. False: the caller should pause until `onDrain`. */
   write(data: Uint8Array): boolean {
     if (this.closed || this.ending || this.halfClosing || !this.socket) return true;
     if (this.queue.length > 0) {
@@ -61,7 +61,7 @@ export class Connection {
     return this.queuedBytes < HIGH_WATER;
   }
 
-  /** `write` of two pieces in one call of the kernel's, which matters for small ones. */
+  /** `write` of two pieces, in one system call if they are small. */
   writeBoth(first: Uint8Array, second: Uint8Array): boolean {
     const total = first.byteLength + second.byteLength;
     if (total > SCRATCH.byteLength) {
@@ -78,12 +78,12 @@ export class Connection {
     return this.queuedBytes < HIGH_WATER;
   }
 
-  /** Has the kernel ask a silent peer now and then; see `isPeerLost`. */
+  /** Makes the kernel probe a silent peer; see `isPeerLost`. */
   keepAlive(limitMs: number): void {
     keepAlive(this.descriptor, limitMs);
   }
 
-  /** Whether the peer has left the kernel without any answer for so long, though asked. */
+  /** Whether the peer has not acknowledged retransmitted bytes or probes for so long. */
   isPeerLost(limitMs: number): boolean {
     return !this.closed && isPeerLost(this.descriptor, limitMs);
   }
@@ -98,8 +98,8 @@ export class Connection {
   }
 
   /**
-   * Lets the kernel carry up to `limit` bytes that have come in here to `target`, which must get nothing else meanwhile. Returns how many.
-   * When `target` is behind after it, hold back until it drains; while it is, nothing is moved.
+   * Lets the kernel forward up to `limit` received bytes to `target`, to which nothing else may be written meanwhile. Returns how many. Moves nothing
+   * while `target` is behind; if it is behind afterwards, the caller should pause until it drains.
    */
   moveTo(target: Connection, limit: number): number {
     if (this.closed || target.closed || target.isBehind || target.ending || target.halfClosing || limit < BULK_BYTES) return 0;
@@ -108,21 +108,21 @@ export class Connection {
     return taken;
   }
 
-  /** Nothing else waits to be written. */
+  /** Writes a borrowed buffer. The queue must be empty. */
   private writeBorrowed(rest: Borrowed): void {
     this.write(rest.bytes);
     if (this.queue.length === 0) rest.release();
     else this.borrowed = rest;
   }
 
-  /** Ends our side once everything is written. */
+  /** Ends the connection once everything is written. */
   end(): void {
     if (this.closed || this.ending) return;
     this.ending = true;
     if (this.queue.length === 0) this.socket?.end();
   }
 
-  /** Says that we send no more, but go on reading. */
+  /** Ends the sending side once everything is written, and goes on reading. */
   halfClose(): void {
     if (this.closed || this.ending || this.halfClosing) return;
     this.halfClosing = true;
@@ -150,7 +150,7 @@ export class Connection {
     this.socket?.resume();
   }
 
-  /** Bun's sockets have it, its types do not say so. -1 when there is none. */
+  /** Descriptor of the socket, which Bun's types lack; -1 when there is none. */
   private get descriptor(): number {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1;
   }
@@ -197,7 +197,7 @@ export class Connection {
       connection.onClosed?.();
       connection.owner?.onClose();
     },
-    // After an error of the kernel `close` follows by itself; after one of ours nothing would.
+    // After an error of the kernel Bun calls `close`; after an exception in a handler it does not.
     error(socket: Socket<Connection>): void {
       socket.data.destroy();
     },

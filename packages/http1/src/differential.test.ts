@@ -6,8 +6,8 @@ import { recordAnswer } from "./testing/recorded-answer.ts";
 import { inPieces, record, type Seen } from "./testing/recorded-server.ts";
 
 /*
- * The same bytes to our parser and to that of node:http (llhttp). Ours may refuse more. What ours accepts, the other must understand as the same
- * messages, with the same fields and content, or refuse: two readers of one connection that see different messages are how requests are smuggled.
+ * The same bytes for our parser and for that of node:http (llhttp). Ours may refuse more. What ours accepts, llhttp must parse as the same messages, with
+ * the same fields and content, or refuse: two parsers that see different messages on one connection make request smuggling possible.
  */
 
 const COUNT = 6000;
@@ -25,7 +25,7 @@ interface Theirs {
   readonly error?: string;
 }
 
-/** What llhttp makes of each. */
+/** How llhttp parses each. */
 async function llhttp(questions: readonly (readonly string[])[]): Promise<Theirs[]> {
   const input = new Blob([questions.map((question) => `${JSON.stringify(question)}\n`).join("")]);
   const node = Bun.spawn(["node", join(import.meta.dir, "testing/llhttp.cjs")], { stdin: input, stdout: "pipe", stderr: "inherit" });
@@ -34,41 +34,41 @@ async function llhttp(questions: readonly (readonly string[])[]): Promise<Theirs
   return lines.map((line) => JSON.parse(line) as Theirs);
 }
 
-/** The last chunk, and a line behind it. */
+/** Matches a trailer: the last chunk, and a line behind it. */
 const IN_TRAILER = /\n0+(?:[ \t]*;.*)?\r\n./;
 
-/** Of messages that are right by RFC 9112, what llhttp refuses anyway, and how to tell. */
+/** Valid messages of RFC 9112 that llhttp refuses: its error, and whether that reason applies to a message. */
 const STRICTER: Readonly<Record<string, (request: { readonly method: string; readonly target: string }, text: string) => boolean>> = {
-  // It knows a list of methods.
+  // llhttp accepts the methods of a list only.
   HPE_INVALID_METHOD: ({ method }) => !METHODS.includes(method),
-  // It takes no bytes above 127 in a target; browsers and curl send them.
+  // llhttp refuses bytes above 127 in a target; browsers and curl send them.
   HPE_INVALID_URL: ({ target }) => /[\x80-\xff]/.test(target),
-  // It takes no blanks around the semicolon of a chunk's extension, and no extension but `name=value`.
+  // llhttp refuses blanks around the semicolon of a chunk's extension, and extensions other than `name=value`.
   HPE_INVALID_CHUNK_SIZE: (_request, text) => /[ \t];/.test(text),
   HPE_STRICT: (_request, text) => /\n[0-9a-f]+[ \t]*;/i.test(text),
-  // It reads the fields of a trailer as if they framed a message, and takes no tab behind a value that frames one.
+  // llhttp applies framing fields of a trailer, and refuses a tab after the value of a framing field.
   HPE_INVALID_CONTENT_LENGTH: (_request, text) => IN_TRAILER.test(text) || /Content-Length:[ \t]*\d+ *\t/i.test(text),
   HPE_INVALID_TRANSFER_ENCODING: (_request, text) => IN_TRAILER.test(text) || /Transfer-Encoding:[ \t]*chunked *\t/i.test(text),
   HPE_INVALID_HEADER_TOKEN: (_request, text) => IN_TRAILER.test(text),
-  // It lets an interim answer say that the connection ends.
+  // llhttp applies Connection: close of an interim answer.
   HPE_CLOSED_CONNECTION: (_request, text) => /^HTTP\/1\.[01] 1/.test(text),
 };
 
-/** Whether llhttp's refusal is one of those. Other versions of Node have other codes for the same. */
+/** Whether llhttp's refusal is one of `STRICTER`. Other versions of Node have other codes for the same reasons. */
 function isStricter(error: string | undefined, request: { readonly method: string; readonly target: string }, text: string): boolean {
   if (error === undefined) return false;
   const known = STRICTER[error];
   return (known ? [known] : Object.values(STRICTER)).some((applies) => applies(request, text));
 }
 
-/** As the origin form that a server's handler gets; an absolute target's host counts instead of Host. */
+/** The target in origin form, as our parser gives it. */
 const originOf = (target: string) => target.replace(/^https?:\/\/[^/?#]+/i, "").replace(/^(?![/*])/, "/");
 
 function requestOf(theirs: Theirs["seen"][number]): Omit<Seen, "host"> {
   return { method: theirs.method ?? "", target: originOf(theirs.target ?? ""), fields: theirs.fields, body: theirs.body };
 }
 
-/** How ours disagrees with llhttp about this sample, if it does. */
+/** How our parser disagrees with llhttp about a sample; undefined if it does not. */
 function disagreement({ bytes, isHarmed }: Sample, theirs: Theirs): string | undefined {
   const text = bytes.toString("latin1");
   const { requests, refused } = record([bytes]);
@@ -85,13 +85,13 @@ function disagreement({ bytes, isHarmed }: Sample, theirs: Theirs): string | und
   return undefined;
 }
 
-describe("beside llhttp", () => {
+describe("compared with llhttp", () => {
   test(`${COUNT} connections of requests`, async () => {
     const random = new Random(SEED);
     const samples = Array.from({ length: COUNT }, () => requestSample(random));
     const theirs = await llhttp(samples.map(({ bytes }) => ["request", bytes.toString("base64")]));
     expect(samples.flatMap((sample, i) => disagreement(sample, theirs[i] as Theirs) ?? []).slice(0, 5)).toEqual([]);
-    // The samples are neither all good nor all bad.
+    // The samples are a mix of valid and invalid messages.
     const accepted = samples.filter(({ bytes, isHarmed }) => isHarmed && record([bytes]).refused === undefined).length;
     expect(accepted).toBeGreaterThan(COUNT / 20);
     expect(accepted).toBeLessThan(COUNT / 2);
@@ -124,7 +124,7 @@ describe("beside llhttp", () => {
   }, 60_000);
 });
 
-test("where packets are cut changes nothing: every sample in pieces of every size up to 40, and cut in two at every byte", () => {
+test("the borders of packets change nothing: every sample in pieces of each size up to 40, and cut in two at each byte", () => {
   const random = new Random(SEED + 2);
   for (let i = 0; i < 60; i++) {
     const { bytes } = requestSample(random);

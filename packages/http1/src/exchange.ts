@@ -1,16 +1,18 @@
 import type { Connection } from "./connection.ts";
 
-/** The answer to one request, as the connection sees it. */
+/** The answer to one request: receives the request's body and the events of its client. */
 export interface Exchange {
-  /** Where the request's body goes as it is, if it does. */
+  /** Connection to which the request's body is forwarded unchanged, if it is. */
   readonly bodyTarget?: Connection | undefined;
-  /** The request's body may pause for so long, and no longer. Default: for ever. */
+  /** Longest time between two pieces of the request's body, after which the connection ends. Default: no bound. */
   readonly bodyIdleMs?: number;
   /** Raw bytes of the request's body, its chunked coding included. */
   onBody(bytes: Buffer): void;
+  /** The body is complete; for a request without one, at once. */
   onBodyEnd(): void;
+  /** The client has taken everything that was written. */
   onClientDrain(): void;
-  /** The client is gone; nothing can be written any more. */
+  /** The connection is closed; nothing can be written any more. */
   onClientClosed(): void;
   /** After `becomeTunnel`: the client has sent its last byte. */
   onClientEnd?(): void;

@@ -1,4 +1,4 @@
-/** What a field's name decides; a head says at once which of them it has, so that most look-ups need none. */
+/** Kinds of field names, as bits. A head knows the kinds of its fields, which makes most searches for a name unnecessary. */
 export const NOTABLE = {
   host: 1,
   length: 2,
@@ -6,13 +6,13 @@ export const NOTABLE = {
   connection: 8,
   /** Marked by the user of this package. */
   marked: 16,
-  /** Belongs to one connection or to a proxy, or is guarded: perhaps not forwarded. */
+  /** Of one connection, of a proxy, or guarded: may not be forwarded. */
   local: 32,
 } as const;
 
 /**
- * Fields that belong to one connection and are not forwarded (RFC 9110, 7.6.1), and those with which proxies describe themselves: those of the
- * client are dropped and none are added, since applications that see hints of https break in more ways than one.
+ * Fields of one connection, which are not forwarded (RFC 9110, 7.6.1), and fields by which proxies describe themselves: the client's are dropped, and
+ * none are added, because applications that are told about https in front of them fail in various ways.
  */
 export const LOCAL: ReadonlySet<string> = new Set([
   "connection",
@@ -28,15 +28,15 @@ export const LOCAL: ReadonlySet<string> = new Set([
 ]);
 const FORWARDED = "x-forwarded-";
 
-/** What a program that uses this package knows of fields. Names are in lower case. */
+/** Rules for fields that a user of this package sets. Names are in lower case. */
 export interface FieldRules {
-  /** Names that `NOTABLE.marked` stands for. */
+  /** Names of the kind `NOTABLE.marked`. */
   readonly marked?: RegExp;
   /** A field of this name is not forwarded when `isDropped` says so of its value. */
   readonly guarded?: { readonly name: string; isDropped(value: string): boolean };
 }
 
-/** A field's name in lower case, and what it is of `NOTABLE`. */
+/** A field's name in lower case, and its kinds (`NOTABLE`). */
 export interface FieldName {
   readonly lower: string;
   readonly notable: number;
@@ -45,7 +45,7 @@ export interface FieldName {
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const MAX_KNOWN = 512;
 
-/** Names seen before, as sent: checked once, lowered once, and looked at once. */
+/** Cache of field names, as sent: each is validated, converted to lower case and classified once. */
 export class FieldNames {
   private readonly rules: FieldRules;
   private readonly known = new Map<string, FieldName>();
@@ -54,7 +54,7 @@ export class FieldNames {
     this.rules = rules;
   }
 
-  /** Undefined for what is no name. */
+  /** The name of a field; undefined for text that is not a token. */
   find(text: string): FieldName | undefined {
     const found = this.known.get(text);
     if (found !== undefined) return found;
@@ -84,13 +84,13 @@ export class FieldNames {
   }
 }
 
-/** The names of messages for which there are no rules. */
+/** Names without rules. */
 export const PLAIN_NAMES = new FieldNames();
 
 const NONE: string[] = [];
 const isBlank = (code: number) => code === 0x20 || code === 0x09;
 
-/** Header fields in their order, with look-up by lower-case name. What they say is cut out of the head's text when it is asked for. */
+/** Header fields in their order, with look-up by lower-case name. Values are cut out of the head's text when they are read. */
 export class Fields {
   readonly lower: string[] = [];
   readonly names: FieldNames;
@@ -123,7 +123,7 @@ export class Fields {
     return (this.notable & kind) !== 0;
   }
 
-  /** What the field says, without blanks around it. */
+  /** The field's value, without blanks around it. */
   value(index: number): string {
     const { text } = this;
     let first = (this.colons[index] ?? 0) + 1;
@@ -144,6 +144,7 @@ export class Fields {
     return at < 0 ? undefined : this.value(at);
   }
 
+  /** All values of `name` (lower case), in order. */
   all(name: string): string[] {
     const first = this.lower.indexOf(name);
     if (first < 0) return NONE;

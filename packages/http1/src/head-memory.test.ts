@@ -4,7 +4,7 @@ import { HeadMemory } from "./head-memory.ts";
 const bytes = (text: string) => Buffer.from(text, "latin1");
 const HEAD = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-test("knows a head again, whatever follows it, and no other", () => {
+test("recalls the same head, whatever follows it, and no other", () => {
   const memory = new HeadMemory<string>();
   expect(memory.recall(bytes(HEAD))).toBeUndefined();
   const piece = bytes(`${HEAD}body`);
@@ -13,12 +13,12 @@ test("knows a head again, whatever follows it, and no other", () => {
   for (const other of [HEAD.slice(0, -1), HEAD.replace("h\r", "i\r"), HEAD.toLowerCase(), `x${HEAD}`, ""]) {
     expect(memory.recall(bytes(other))).toBeUndefined();
   }
-  // What it keeps is its own.
+  // It keeps a copy of the bytes.
   piece.fill(0);
   expect(memory.recall(bytes(HEAD))).toBe("made");
 });
 
-test("keeps one head, and none that is large", () => {
+test("keeps one head, and no large one", () => {
   const memory = new HeadMemory<number>();
   memory.remember(bytes(HEAD), HEAD.length, 1);
   const large = `GET / HTTP/1.1\r\nHost: ${"h".repeat(3000)}\r\n\r\n`;
@@ -26,7 +26,7 @@ test("keeps one head, and none that is large", () => {
   expect([memory.recall(bytes(HEAD)), memory.recall(bytes(large)), memory.byteLength]).toEqual([undefined, undefined, 0]);
 });
 
-test("knows the fields of a head again behind another first line", () => {
+test("recalls the fields of a head behind another first line", () => {
   const memory = new HeadMemory<string>();
   memory.remember(bytes(HEAD), HEAD.length, "made");
   const other = `PUT /longer/path HTTP/1.1\r\nHost: h\r\n\r\n`;

@@ -1,21 +1,21 @@
-/** Heads that are longer are not worth their room. */
+/** Longer heads are not kept. */
 const MAX_BYTES = 2048;
 
 /**
- * The last head that came in on one connection, with what was made of it. Who asks for the same thing again sends the same bytes, and gets
- * the same head back until its date changes: comparing bytes costs a tenth of reading them. What is kept must follow from the bytes alone.
+ * The last head on one connection, with the value that was made of it. A client that repeats a request sends the same bytes, and gets the same head back
+ * until its date changes; comparing bytes costs a tenth of parsing them. The value must depend on the bytes alone.
  */
 export class HeadMemory<T> {
   private bytes: Buffer | undefined;
   private made: T | undefined;
   private fieldsAt = 0;
 
-  /** Length of the head that is remembered. */
+  /** Length of the remembered head; 0 without one. */
   get byteLength(): number {
     return this.bytes?.byteLength ?? 0;
   }
 
-  /** What was made of the head, if `bytes` begin with the same one. A head ends where its empty line is, so it can be no longer one. */
+  /** The value of the remembered head, if `bytes` begin with it. (Bytes that begin with a whole head cannot be a longer head, which ends at its empty line.) */
   recall(bytes: Buffer): T | undefined {
     const { bytes: known } = this;
     if (known === undefined || bytes.byteLength < known.byteLength) return undefined;
@@ -23,7 +23,7 @@ export class HeadMemory<T> {
     return known.compare(bytes, 0, byteLength, 0, byteLength) === 0 ? this.made : undefined;
   }
 
-  /** What was made of the head, if `bytes` begin with one that has the same fields, and where that one's fields begin and it ends. */
+  /** The value of the remembered head, if `bytes` begin with a head with the same fields; `line`: end of its first line, `end`: end of the head. */
   recallFields(bytes: Buffer): { readonly made: T; readonly line: number; readonly end: number } | undefined {
     const { bytes: known, made, fieldsAt } = this;
     if (known === undefined || made === undefined) return undefined;
@@ -33,7 +33,7 @@ export class HeadMemory<T> {
     return { made, line, end };
   }
 
-  /** `end`: just behind the empty line. The bytes are copied, since they are part of a larger piece. */
+  /** Keeps a head and its value. `end`: just behind the empty line. Copies the bytes, because they are part of a larger buffer. */
   remember(bytes: Buffer, end: number, made: T): void {
     const fits = end <= MAX_BYTES;
     this.bytes = fits ? Buffer.from(bytes.subarray(0, end)) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Reading and writing the head of an HTTP/1.1 message, strictly (RFC 9112). Both sides are hostile: a client may try to smuggle a request,
- * a server may try to slip a second response into a connection that other servers' answers use. So anything ambiguous is refused.
+ * Strict parser for the heads of HTTP/1 messages (RFC 9112). Both sides are hostile: a client may smuggle a request, a server may put a second answer
+ * into a connection that other answers use. So every ambiguous message is refused.
  */
 
 import { type FieldNames, Fields, NOTABLE, PLAIN_NAMES } from "./fields.ts";
@@ -14,11 +14,11 @@ const MAX_FIELDS = 256;
 const BAD_TEXT = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e\x80-\xff]+) HTTP\/1\.([01])$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: (.*))?$/;
-/** A host and a port (RFC 3986, 3.2.2), not more: no user, no path. */
+/** A host and a port (RFC 3986, 3.2.2), without user and path. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]*)(?::([0-9]{0,5}))?$/;
 const LENGTH = /^[0-9]{1,15}$/;
 
-/** A message that cannot be understood; `status` is what a client is told. */
+/** A malformed message. `status`: HTTP status for the client. */
 export class HeadError extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -39,11 +39,11 @@ export interface RequestHead {
   readonly framing: Framing;
   readonly host: string;
   readonly keepAlive: boolean;
-  /** The protocol asked for by `Upgrade`, as sent. */
+  /** The protocol of `Upgrade`, as sent; undefined unless Connection names it too. */
   readonly upgrade: string | undefined;
-  /** What was made of this head, kept with it: it serves again when the same head comes again (`HeadMemory`). `own` is for the user of this package. */
+  /** Values made of this head, reused when the same head comes again (`HeadMemory`). `own` is for the user of this package. */
   readonly derived: { forwarded?: Uint8Array; own?: unknown };
-  /** What was made of its fields alone; shared with heads that differ in their first line only. */
+  /** Values made of its fields alone, shared with heads that differ in the first line only. */
   readonly derivedOfFields: { forwarded?: string; own?: unknown };
 }
 
@@ -54,7 +54,7 @@ export interface ResponseHead {
   readonly fields: Fields;
   readonly framing: Framing;
   readonly keepAlive: boolean;
-  /** As the client gets it, while its connection is kept. */
+  /** The head for a client whose connection is kept, reused when the same head comes again. */
   readonly derived: { forwarded?: Uint8Array };
 }
 
@@ -109,19 +109,19 @@ function parseRequestLine(line: string): RequestLine {
   return { method, minor: start[3] === "1" ? 1 : 0, ...originForm(start[2] ?? "", method) };
 }
 
-/** Whether the client sends its body only when it is told to go on (RFC 9110, 10.1.1). */
+/** Whether the client waits for 100 (Continue) before it sends the body (RFC 9110, 10.1.1). */
 export function wantsContinue({ minor, framing, fields }: RequestHead): boolean {
   return minor === 1 && framing.kind !== "none" && fields.get("expect")?.toLowerCase() === "100-continue";
 }
 
-/** The head that has this first line and the fields of `known`; undefined if those would mean something else then. Throws `HeadError`. */
+/** The head with this first line and the fields of `known`; undefined if the fields would have another meaning with it. Throws `HeadError`. */
 export function withFieldsOf(known: RequestHead, line: string): RequestHead | undefined {
   const { method, target, authority, minor } = parseRequestLine(line);
   if (minor !== known.minor || authority !== undefined || known.host !== known.fields.get("host")) return undefined;
   return { ...known, method, target, derived: {} };
 }
 
-/** Parses what stands before the empty line. Throws `HeadError`. */
+/** Parses the head of a request, without its empty line. Throws `HeadError` (400, 431, 501). */
 export function parseRequestHead(text: string, names = PLAIN_NAMES): RequestHead {
   const { line, next } = firstLine(text);
   const { method, target, authority, minor } = parseRequestLine(line);
@@ -154,7 +154,7 @@ function isHost(text: string): boolean {
 function originForm(raw: string, method: string): { target: string; authority?: string } {
   if (raw.startsWith("/")) return { target: raw };
   if (raw === "*" && method === "OPTIONS") return { target: raw };
-  // A client that takes us for a forward proxy sends the absolute form; its authority then counts instead of Host (RFC 9112, 3.2.2).
+  // Clients send the absolute form to forward proxies; its authority overrides Host (RFC 9112, 3.2.2).
   const absolute = /^https?:\/\/([^/?#]+)([\s\S]*)/i.exec(raw);
   if (!absolute) throw new HeadError(400, "malformed request target");
   const rest = absolute[2] ?? "";
@@ -167,7 +167,7 @@ function requestFraming(fields: Fields, minor: 0 | 1): Framing {
   if (codings.length > 0) {
     if (length !== undefined || minor === 0) throw new HeadError(400, "Transfer-Encoding with Content-Length or HTTP/1.0");
     if (codings.length > 1 || codings[0]?.toLowerCase() !== "chunked")
-      throw new HeadError(501, "only the chunked transfer coding is known");
+      throw new HeadError(501, "the only supported transfer coding is chunked");
     return { kind: "chunked" };
   }
   return length === undefined || length === 0 ? { kind: "none" } : { kind: "length", length };

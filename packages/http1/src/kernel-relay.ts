@@ -2,14 +2,14 @@ import { ptr } from "bun:ffi";
 import { libc } from "./libc.ts";
 
 /*
- * Bytes from one socket to another without passing through this process: splice(2) through a pipe. That is half of the CPU of reading
- * and writing them, where most of the rest is the kernel's own work for the two connections.
+ * Moves bytes from one socket to another without copying them to this process: splice(2) through a pipe. That takes half of the CPU of reading and
+ * writing them; most of the rest is the kernel's own work for the two connections.
  *
- * One pipe serves all, because it is empty again when a call returns. A failing call is not asked why: whatever it is, the ordinary
- * way meets it next and deals with it.
+ * One pipe serves all connections, because it is empty when a call returns. The cause of a failed splice is not examined: the next ordinary read or
+ * write has the same error and handles it.
  */
 
-/** What is moved at a time; also the most that has to be taken back when the target is full. */
+/** Bytes that are moved at a time; also the most that is read back when the target is full. */
 const PIPE_BYTES = 256 << 10;
 const F_SETPIPE_SZ = 1031;
 const O_NONBLOCK = 0o4000;
@@ -23,7 +23,7 @@ interface Pipe {
 
 let pipe: Pipe | undefined;
 
-/** The pipe, and what works on it. Undefined where there is no such libc. */
+/** The pipe and the system calls. Undefined where libc is missing, or no pipe can be made. */
 function kernel(): { readonly calls: NonNullable<ReturnType<typeof libc>>; readonly pipe: Pipe } | undefined {
   const calls = libc();
   if (!calls) return undefined;
@@ -35,12 +35,12 @@ function openPipe(calls: NonNullable<ReturnType<typeof libc>>): Pipe | undefined
   const ends = new Int32Array(2);
   if (calls.pipe2(ptr(ends), O_NONBLOCK | O_CLOEXEC) < 0) return undefined;
   const [read = -1, write = -1] = ends;
-  // A user who has reached the limit of pipe memory is refused, and does with the smaller one.
+  // Fails at the user's limit of pipe memory; the smaller pipe works too.
   calls.fcntl(read, F_SETPIPE_SZ, PIPE_BYTES);
   return { read, write };
 }
 
-/** Bytes in memory that is used again once `release` is called. */
+/** Bytes in a buffer that is reused after `release`. */
 export interface Borrowed {
   readonly bytes: Uint8Array;
   release(): void;
@@ -49,11 +49,11 @@ export interface Borrowed {
 export interface Moved {
   /** Bytes taken from the source. */
   readonly taken: number;
-  /** The last of them, which the target had no room for: the caller's to write, and to release. */
+  /** The last of them, which the target did not take: the caller writes and releases them. */
   readonly rest: Borrowed | undefined;
 }
 
-/** A target that is slower than its source leaves a rest each time; without these the collector would have to follow gigabytes. */
+/** Buffers for reuse: a target that is slower than its source leaves a rest each time, gigabytes in all. */
 const spare: Uint8Array[] = [];
 const MAX_SPARE = 16;
 
@@ -67,7 +67,7 @@ function borrow(count: number): Borrowed {
   };
 }
 
-/** Moves up to `limit` bytes of what the source's socket holds into the target's. Never waits. Throws when bytes were lost on the way. */
+/** Moves up to `limit` bytes of what the source's socket holds into the target's. Never blocks. Throws when bytes were lost. */
 export function moveInKernel(source: number, target: number, limit: number): Moved {
   const loaded = kernel();
   let taken = 0;
@@ -91,7 +91,7 @@ function readUnsent(count: number): Borrowed {
   const borrowed = borrow(count);
   for (let at = 0; at < count; ) {
     const got = Number(calls.read(pipe.read, ptr(borrowed.bytes, at), count - at));
-    if (got <= 0) throw new Error("a pipe has lost what was put into it");
+    if (got <= 0) throw new Error("bytes in the pipe of a splice were lost");
     at += got;
   }
   return borrowed;

@@ -3,14 +3,14 @@ import { MAX_HEAD_BYTES } from "./head.ts";
 import { recordAnswer } from "./testing/recorded-answer.ts";
 import { inPieces, record } from "./testing/recorded-server.ts";
 
-/* Each limit of a message: what reaches it passes, one more is refused; at once and in small pieces. */
+/* Each limit of a message: a message at the limit is accepted, one beyond it is refused; as a whole and in small pieces. */
 
 const HEAD = "POST / HTTP/1.1\r\nHost: h\r\n";
 const filled = (before: string, length: number, after: string) => before + "a".repeat(length - before.length - after.length) + after;
 const fields = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: y\r\n`).join("");
 const chunked = (body: string) => `${HEAD}Transfer-Encoding: chunked\r\n\r\n${body}`;
 
-/** The refusal of one that is a step beyond the limit, after one that reaches it has passed. */
+/** Expects that the message at the limit is accepted; returns the status that refuses the message one step beyond it. */
 function refusalBeyond(message: (step: number) => string): number | undefined {
   const outcomes = [0, 1].map((step) => {
     const bytes = Buffer.from(message(step), "latin1");
@@ -33,7 +33,7 @@ test.each<[string, (step: number) => string, number]>([
   ["empty lines before a request", (step) => `${"\r\n".repeat(4 + step)}${HEAD}\r\n`, 400],
 ])("%s", (_what, message, status) => expect(refusalBeyond(message)).toBe(status));
 
-test("digits of a length: as many as a number holds exactly", () => {
+test("digits of a length: 15, which a number holds exactly", () => {
   const head = (length: string) => record([Buffer.from(`${HEAD}Content-Length: ${length}\r\n\r\n`)]);
   expect([head("9".repeat(15)).refused, head("9".repeat(16)).refused, head("0".repeat(16)).refused]).toEqual([undefined, 400, 400]);
 });

@@ -2,12 +2,12 @@ import { ptr } from "bun:ffi";
 import { libc } from "./libc.ts";
 
 /*
- * Peers that disappear without closing the connection: a laptop that sleeps, a link that drops packets. The kernel gives such a connection up after a quarter of
- * an hour, and what works for it is held that long.
+ * Peers that disappear without closing the connection: a laptop that sleeps, a link that drops packets. The kernel ends such a connection after about 15
+ * minutes, and everything that serves it is kept for that time.
  *
- * While nothing is on its way, the kernel's keep-alive asks the peer. While something is, keep-alive rests and the kernel sends again, up to
- * 15 times. TCP_USER_TIMEOUT would bound that, but it also ends a connection whose peer answers and does not read (`boxyard exec … | less`).
- * So the program looks by itself: a peer that has left what was sent again, or a probe, without an answer for the whole time is gone.
+ * Without bytes in flight the kernel's keep-alive probes the peer. With bytes in flight there is no keep-alive; the kernel retransmits up to 15 times.
+ * TCP_USER_TIMEOUT would bound that, but it also ends a connection whose peer acknowledges and does not read (`boxyard exec … | less`). So this module
+ * reads TCP_INFO: a peer that has not acknowledged retransmissions or probes for the whole time is lost.
  */
 
 const SOL_SOCKET = 1;
@@ -18,7 +18,7 @@ const TCP_KEEPINTVL = 5;
 const TCP_KEEPCNT = 6;
 const TCP_INFO = 11;
 
-/** Of `struct tcp_info`: two counts of what was sent again since the last answer, and ms since then. */
+/** Offsets in `struct tcp_info`: retransmissions and probes since the last acknowledgement, and ms since then. */
 const RETRANSMITS_AT = 2;
 const PROBES_AT = 3;
 const LAST_ACK_AT = 56;
@@ -31,11 +31,11 @@ const infoLength = new Uint32Array(1);
 
 function setOption(descriptor: number, level: number, option: number, to: number): void {
   value[0] = to;
-  // A failure leaves the kernel's own times.
+  // After a failure the kernel's defaults apply.
   libc()?.setsockopt(descriptor, level, option, ptr(value), value.byteLength);
 }
 
-/** Lets the kernel end a connection on which nothing is on its way, when the peer is silent for so long. Whole seconds, 3 at least. */
+/** Makes the kernel end a connection without bytes in flight when its peer does not answer probes for so long. In whole seconds, at least 3. */
 export function keepAlive(descriptor: number, limitMs: number): void {
   const limit = Math.max(3, Math.round(limitMs / 1000));
   const idle = Math.floor(limit / 3);
@@ -46,7 +46,7 @@ export function keepAlive(descriptor: number, limitMs: number): void {
   setOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-/** Whether the peer has been asked again and has not answered for so long. False where that can't be known. */
+/** Whether the peer has not acknowledged retransmissions or probes for so long. False where the kernel does not report it. */
 export function isPeerLost(descriptor: number, limitMs: number): boolean {
   infoLength[0] = INFO_BYTES;
   const failed = libc()?.getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, ptr(info), ptr(infoLength));

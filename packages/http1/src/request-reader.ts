@@ -5,11 +5,11 @@ import { HeadMemory } from "./head-memory.ts";
 
 /** The first byte of every TLS connection. */
 const TLS_HANDSHAKE = 0x16;
-/** Of empty lines before a request; clients may send some (RFC 9112, 2.2). */
+/** Bytes of empty lines that are skipped before a request (RFC 9112, 2.2). */
 const MAX_EMPTY_BYTES = 8;
 const EMPTY = Buffer.alloc(0);
 
-/** Cuts the heads of requests out of a connection's bytes. */
+/** Reads the heads of requests from a connection's bytes. */
 export class RequestReader {
   /** What follows the head that `read` returned last. */
   rest: Buffer = EMPTY;
@@ -21,7 +21,7 @@ export class RequestReader {
     this.names = names;
   }
 
-  /** Part of a head has come. */
+  /** True while a head is incomplete. */
   get hasBegun(): boolean {
     return this.begun.byteLength > 0;
   }
@@ -34,8 +34,8 @@ export class RequestReader {
     if (from > 0) this.begun.append(bytes);
     const all = from > 0 ? this.begun.view() : bytes;
     const start = emptyLines(all);
-    // Someone who wrote https:// would else wait until the head is overdue.
-    if (all[start] === TLS_HANDSHAKE) throw new HeadError(400, "a TLS handshake, and here plain HTTP is spoken");
+    // Without this check a client that uses https:// would wait until the head's time is over.
+    if (all[start] === TLS_HANDSHAKE) throw new HeadError(400, "a TLS handshake on a port for plain HTTP");
     const end = endOfHead(all, Math.max(start + 3, from));
     if ((end < 0 ? all.byteLength : end) - start > MAX_HEAD_BYTES) throw new HeadError(431, "request head too large");
     if (end < 0) {
@@ -50,7 +50,7 @@ export class RequestReader {
     return request;
   }
 
-  /** A head of which all but the first line, at least, was in the one before. */
+  /** A head that equals the last one, or differs from it in the first line only. */
   private readKnown(bytes: Buffer): RequestHead | undefined {
     const { known } = this;
     const same = known.recall(bytes);

@@ -5,7 +5,7 @@ import { HeadMemory } from "./head-memory.ts";
 const EMPTY = Buffer.alloc(0);
 const behind = (bytes: Buffer, end: number) => (end === bytes.byteLength ? EMPTY : bytes.subarray(end));
 
-/** Cuts the heads of answers out of a connection's bytes. */
+/** Reads the heads of answers from a connection's bytes. */
 export class ResponseReader {
   /** What follows the head that `read` returned last. */
   rest: Buffer = EMPTY;
@@ -15,7 +15,7 @@ export class ResponseReader {
   /** The head that ends in `bytes`, of an answer to a `method` request; undefined while it goes on. Throws `HeadError`. */
   read(bytes: Buffer, method: string): ResponseHead | undefined {
     const { begun, known } = this;
-    // What an answer's head means depends on the request in one case only: HEAD.
+    // The meaning of an answer's head depends on the request only for HEAD.
     const isKnowable = method !== "HEAD";
     const again = begun === undefined && isKnowable ? known.recall(bytes) : undefined;
     if (again) {

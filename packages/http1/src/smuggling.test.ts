@@ -4,9 +4,8 @@ import { inPieces, record } from "./testing/recorded-server.ts";
 import { forwardedRequest, forwardedResponse } from "./write-head.ts";
 
 /*
- * Request smuggling (RFC 9112, 11.2) lives on two readers that see different ends of one message. Each name is one known way to make them
- * differ; each must be refused, and nothing after it may be taken for a request. In pieces of one byte too: a reader must not see another
- * message because of where packets were cut.
+ * Request smuggling (RFC 9112, 11.2) needs two parsers that find different ends of one message. Each test names one known way; each message must be
+ * refused, and no bytes after it may be parsed as a request. Also in pieces of one byte: the borders of packets must not change the result.
  */
 
 const EVIL = "GET /evil HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -35,7 +34,7 @@ describe("two lengths", () => {
   ])("%s", (_name, message, status) => expect(refusals(message)).toEqual([status, status]));
 });
 
-describe("a length that readers read differently", () => {
+describe("a length that parsers read differently", () => {
   test.each(["+5", "-5", "5 5", "0x5", "5_0", "5.0", "5e0", "", " ", "５", "5\x0b", "5;", "1".repeat(20), "NaN", "\x005"])(
     "%j",
     (value) => {
@@ -44,7 +43,7 @@ describe("a length that readers read differently", () => {
   );
 });
 
-describe("TE.TE: a coding that one of two readers overlooks", () => {
+describe("TE.TE: a coding that one of two parsers overlooks", () => {
   test.each<[string, string, number]>([
     ["another coding", "Transfer-Encoding: xchunked", 501],
     ["identity", "Transfer-Encoding: identity", 501],
@@ -74,13 +73,13 @@ describe("TE.TE: a coding that one of two readers overlooks", () => {
     ["a name that is empty", ": chunked", 400],
     ["no colon", "Transfer-Encoding chunked", 400],
   ])("%s", (_name, field, status) => {
-    // Beside a length, a coding is refused for the two together before anybody asks whether it is known.
+    // A coding together with a length is refused before the coding itself is checked.
     expect(refusals(post(`${field}\r\nContent-Length: 5\r\n`, "0\r\n\r\n"))).toEqual([400, 400]);
     expect(refusals(post(`${field}\r\n`, "0\r\n\r\n"))).toEqual([status, status]);
   });
 });
 
-describe("chunks whose end readers see in different places", () => {
+describe("chunks whose end parsers find in different places", () => {
   test.each<[string, string]>([
     ["a size that ends in a bare LF", "1\na\r\n0\r\n\r\n"],
     ["a size that ends in a bare CR", "1\ra\r\n0\r\n\r\n"],
@@ -107,7 +106,7 @@ describe("chunks whose end readers see in different places", () => {
     ["a trailer with a bare CR", "0\r\nX: y\rZ\r\n\r\n"],
     ["a NUL in an extension", "1;\x00\r\na\r\n0\r\n\r\n"],
   ])("%s", (_name, body) => {
-    // In the middle of a body there is no status to give: the connection ends.
+    // In the middle of a body no status can be sent: the connection ends.
     expect(refusals(chunked(body))).toEqual([0, 0]);
   });
 
@@ -123,7 +122,7 @@ describe("chunks whose end readers see in different places", () => {
   });
 });
 
-describe("a first line or a host that readers read differently", () => {
+describe("a first line or a host that parsers read differently", () => {
   test.each<[string, string]>([
     ["HTTP/0.9", `GET /\r\n${EVIL}`],
     ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
@@ -147,14 +146,14 @@ describe("a first line or a host that readers read differently", () => {
     ["a list of hosts", `GET / HTTP/1.1\r\nHost: a b\r\n\r\n${EVIL}`],
   ])("%s", (_name, message) => expect(refusals(message)).toEqual([400, 400]));
 
-  test("a target with a host of its own counts instead of Host, and is the only way to have two", () => {
+  test("the host of an absolute target overrides Host, and is the only accepted second host", () => {
     const { requests } = record([Buffer.from("GET http://a/x HTTP/1.1\r\nHost: b\r\n\r\n")]);
     expect(requests.map(({ host, target }) => [host, target])).toEqual([["a", "/x"]]);
   });
 });
 
 describe("a request that another may follow", () => {
-  test("GET with a body has it, so that the body is no request", () => {
+  test("the body of a GET is its body, and not the next request", () => {
     const { requests } = record([Buffer.from(`GET / HTTP/1.1\r\nHost: h\r\nContent-Length: ${EVIL.length}\r\n\r\n${EVIL}`)]);
     expect(requests.map(({ target, body }) => [target, body])).toEqual([["/", EVIL]]);
   });
@@ -162,8 +161,8 @@ describe("a request that another may follow", () => {
   test.each<[string, string]>([
     ["100-continue", "100-continue"],
     ["another expectation", "y 100-continue"],
-    ["a value that a reader may take for none", ""],
-  ])("Expect with %s: the body is a body, whether it was waited for or not", (_name, value) => {
+    ["an empty value", ""],
+  ])("Expect with %s: the body is not the next request, whether the client waits or not", (_name, value) => {
     const message = `POST / HTTP/1.1\r\nHost: h\r\nExpect: ${value}\r\nContent-Length: ${EVIL.length}\r\n\r\n${EVIL}`;
     for (const size of [message.length, 1]) {
       const { requests } = record(inPieces(Buffer.from(message), size));
@@ -174,7 +173,7 @@ describe("a request that another may follow", () => {
   test.each<[string, string, string]>([
     ["CL.0", `Content-Length: ${EVIL.length}`, EVIL],
     ["TE.0", "Transfer-Encoding: chunked", `${EVIL.length.toString(16)}\r\n${EVIL}\r\n0\r\n\r\n`],
-  ])("%s: the body of a request that was answered without it is no request", (_name, field, body) => {
+  ])("%s: the body of a request that was answered early is not the next request", (_name, field, body) => {
     const message = `POST /1 HTTP/1.1\r\nHost: h\r\n${field}\r\n\r\n${body}GET /2 HTTP/1.1\r\nHost: h\r\n\r\n`;
     for (const size of [message.length, 1]) {
       const { requests, refused, isOpen } = record(inPieces(Buffer.from(message), size), { early: true });
@@ -190,7 +189,7 @@ describe("a request that another may follow", () => {
   });
 });
 
-describe("fields of one connection cannot take from the next reader what frames a message or says whom it is for", () => {
+describe("Connection cannot remove the fields that frame a message or name its host", () => {
   const NAMED = ["Content-Length", "content-length, close", "Transfer-Encoding", "Host", "keep-alive, Host, Content-Length"];
 
   test.each(NAMED)("Connection: %s in a request", (named) => {
@@ -210,13 +209,13 @@ describe("fields of one connection cannot take from the next reader what frames 
     }
   });
 
-  test("a coding in the form that only some readers know goes on in the form that all know", () => {
+  test("a coding in an unusual spelling is forwarded in the usual one", () => {
     const head = parseRequestHead("POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding:\tCHUNKED \t");
     expect(Buffer.from(forwardedRequest(head)).toString("latin1")).toBe("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
   });
 });
 
-describe("response splitting: an answer that readers see the end of in different places", () => {
+describe("response splitting: an answer whose end parsers find in different places", () => {
   test.each<[string, string]>([
     ["both lengths", "Content-Length: 1\r\nTransfer-Encoding: chunked"],
     ["two lengths", "Content-Length: 1\r\nContent-Length: 2"],
@@ -230,7 +229,7 @@ describe("response splitting: an answer that readers see the end of in different
     ["a NUL", "X: \x00"],
   ])("%s", (_name, fields) => expect(() => parseResponseHead(`HTTP/1.1 200 OK\r\n${fields}`, "GET")).toThrow(HeadError));
 
-  test("answers without a body have none, whatever their fields say", () => {
+  test("answers to HEAD and of statuses without a body have none, whatever their fields", () => {
     for (const [method, status] of [
       ["HEAD", 200],
       ["GET", 204],

@@ -2,20 +2,21 @@ import { closeSync } from "node:fs";
 import type { Socket } from "bun";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 
+/** Receives the result of `connect`, then the events of the connection. */
 export interface UpstreamOwner extends ConnectionOwner {
   onConnected(): void;
   onConnectFailed(error: unknown): void;
-  /** Connecting has come to an end, whichever; also when nobody wants the connection any more. Before the other two. */
+  /** Connecting has ended, with success or not, also after the connection was destroyed meanwhile. Called before the other two. */
   onSettled(): void;
 }
 
-/** Another way to a port: resolves with a descriptor of a connection, the caller's to close; undefined when nothing listens there. */
+/** Another way to a port: resolves with the descriptor of a connection, which the caller closes; undefined when nothing listens there. */
 export type ConnectInside = (port: number, signal: AbortSignal) => Promise<number | undefined>;
 
 export interface UpstreamTarget {
   readonly host: string;
   readonly port: number;
-  /** Where to try when the host refuses. */
+  /** Tried when the host refuses the connection. */
   readonly inside?: ConnectInside | undefined;
 }
 
@@ -28,9 +29,9 @@ const CONNECT_MS = 10_000;
 const MAX_IDLE_PER_TARGET = 32;
 
 /**
- * Connections to sandboxes, kept for a short while after use. A target's key holds the incarnation, so that nothing is ever sent to what
- * has taken over an address. A kept connection may be closed by the sandbox at any time; a request lost that way is answered 502 and never
- * sent twice, so connections are kept for less time than ordinary servers keep theirs.
+ * Connections to servers, kept for a short time after use. The caller's key for a target must change when its address may belong to another server: the
+ * proxy puts the sandbox's incarnation into it. A server may close a kept connection at any time; a request that is lost by that is never sent twice, so
+ * connections are kept for less time than servers usually keep them.
  */
 export class UpstreamPool {
   private readonly idle = new Map<string, Idle[]>();
@@ -39,13 +40,13 @@ export class UpstreamPool {
   private readonly now: () => number;
   private readonly peerLimitMs: number;
 
-  /** A peer that leaves everything without an answer for `peerLimitMs` is gone. */
+  /** `now`: monotonic ms. A peer that acknowledges nothing for `peerLimitMs` is lost. */
   constructor(now: () => number, peerLimitMs: number) {
     this.now = now;
     this.peerLimitMs = peerLimitMs;
   }
 
-  /** Breaks off connections to peers that have vanished. */
+  /** Resets connections to lost peers. */
   dropLost(): void {
     for (const connection of [...this.open]) if (connection.isPeerLost(this.peerLimitMs)) connection.destroy();
   }
@@ -63,6 +64,7 @@ export class UpstreamPool {
     return undefined;
   }
 
+  /** Keeps an unused connection for `keepMs`, or closes it when there are enough for its target. */
   put(key: string, connection: Connection, keepMs: number): void {
     const list = this.idle.get(key) ?? [];
     if (connection.closed || list.length >= MAX_IDLE_PER_TARGET) {
@@ -70,7 +72,7 @@ export class UpstreamPool {
       connection.destroy();
       return;
     }
-    // Anything that happens to an idle connection, also a byte nobody asked for, makes it useless.
+    // Any event of an idle connection, also unexpected bytes, makes it unusable.
     const drop = () => this.drop(key, connection);
     connection.owner = { onData: drop, onEnd: drop, onDrain: () => {}, onClose: drop };
     connection.resume();
@@ -78,7 +80,7 @@ export class UpstreamPool {
     this.idle.set(key, list);
   }
 
-  /** Opens a new connection; the owner hears how it went. */
+  /** Opens a connection; the owner is called with the result. Fails after ten seconds. */
   connect({ host, port, inside }: UpstreamTarget, owner: UpstreamOwner): Connection {
     const connection = new Connection();
     connection.owner = owner;
@@ -108,7 +110,7 @@ export class UpstreamPool {
     const options = { data: connection, allowHalfOpen: true, socket: { ...Connection.handlers, open } };
     let isRefused = false;
     const refused = (error: unknown) => {
-      // Bun reports it twice.
+      // Bun reports a refusal twice.
       if (isRefused) return;
       isRefused = true;
       if (!inside || (error as { code?: unknown }).code !== "ECONNREFUSED") return fail(error);
@@ -127,7 +129,7 @@ export class UpstreamPool {
     return connection;
   }
 
-  /** Drops what is idle for too long, or everything of `prefix`. */
+  /** Closes connections that were kept for too long, or with `prefix` all whose keys begin with it. */
   sweep(prefix?: string): void {
     const now = this.now();
     for (const [key, list] of this.idle) {
@@ -148,7 +150,7 @@ export class UpstreamPool {
   }
 }
 
-/** Nothing listens where packets get: perhaps something does on loopback. `take` says what to do with the connection, if it is still wanted. */
+/** Connects by `inside`, for a server that listens on loopback only. `take` gives the options of the connection; undefined if it is no longer wanted. */
 async function connectInside(
   inside: ConnectInside,
   port: number,
@@ -160,8 +162,8 @@ async function connectInside(
   const options = take(fd);
   if (!options) {
     closeSync(fd);
-    throw new Error("nobody wants the connection any more");
+    throw new Error("the connection is no longer wanted");
   }
-  // Bun takes descriptors; its types do not say so.
+  // Bun.connect accepts a descriptor; its types lack that.
   await Bun.connect(options as Parameters<typeof Bun.connect>[0]);
 }

@@ -6,7 +6,7 @@ function isDropped(fields: Fields, index: number, named: readonly string[]): boo
   return (named.length > 0 && named.includes(lower)) || fields.names.isDropped(lower, () => fields.value(index));
 }
 
-/** The fields that are handed on, as they were sent. */
+/** The lines of the fields that are forwarded, as they were sent. */
 function copy(fields: Fields, named: readonly string[], edit?: ResponseEdit): string {
   if (!fields.has(NOTABLE.local) && named.length === 0 && !edit) return fields.lines(0, fields.count);
   let text = "";
@@ -19,7 +19,7 @@ function copy(fields: Fields, named: readonly string[], edit?: ResponseEdit): st
   return text + fields.lines(from, fields.count);
 }
 
-/** These frame the message or say whom it is for: naming them in Connection does not make them go away. */
+/** Fields that are forwarded although Connection names them: they frame the message or say for which host and of which type it is. */
 const NEVER_DROPPED = new Set(["host", "content-length", "content-type"]);
 const namedIn = (fields: Fields): readonly string[] => {
   if (!fields.has(NOTABLE.connection)) return [];
@@ -27,13 +27,13 @@ const namedIn = (fields: Fields): readonly string[] => {
   return named.length === 0 ? named : named.filter((name) => !NEVER_DROPPED.has(name));
 };
 
-/** What takes the place of a request's Host; `original` tells the server behind what it was. */
+/** Replaces a request's Host. `original` is sent to the next server as X-Forwarded-Host. */
 export interface OtherHost {
   readonly host: string;
   readonly original?: string;
 }
 
-/** The request as the server behind gets it: target, Host and everything that is end-to-end untouched, but for the fields in `drops` (lower case). */
+/** The head of a request for the next server: target, Host and all end-to-end fields unchanged, without the fields in `drops` (lower case). */
 export function forwardedRequest(request: RequestHead, other?: OtherHost, drops: readonly string[] = []): Uint8Array {
   let fields = drops.length === 0 ? rememberedFields(request) : forwardedFields(request, drops);
   if (other !== undefined) {
@@ -49,7 +49,7 @@ function rememberedFields(request: RequestHead): string {
   return derivedOfFields.forwarded;
 }
 
-/** All behind the first line. */
+/** Everything behind the first line. */
 function forwardedFields({ fields, framing, upgrade, minor }: RequestHead, drops: readonly string[]): string {
   let text = copy(fields, [...namedIn(fields), ...drops]);
   if (framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
@@ -58,9 +58,9 @@ function forwardedFields({ fields, framing, upgrade, minor }: RequestHead, drops
   return `${text}\r\n`;
 }
 
-/** What a user of this package changes of an answer that it forwards. */
+/** Changes that a user of this package makes to a forwarded answer. */
 export interface ResponseEdit {
-  /** Fields of other names (lower case) are left out. */
+  /** Whether a field of this name (lower case) is forwarded. */
   keeps(name: string): boolean;
   /** Field lines to add, each with its line end. */
   added(fields: Fields): string;
@@ -69,12 +69,12 @@ export interface ResponseEdit {
 export interface ResponseForm {
   /** The connection ends with this answer. */
   readonly close?: boolean;
-  /** The body goes out without its chunks: to a client of HTTP/1.0. */
+  /** The body is sent without the chunked coding, for a client of HTTP/1.0. */
   readonly unchunked?: boolean;
   readonly edit?: ResponseEdit | undefined;
 }
 
-/** The answer as the client gets it. */
+/** The head of an answer for the client. */
 export function forwardedResponse(response: ResponseHead, { close, unchunked, edit }: ResponseForm = {}): Uint8Array {
   const { status, fields } = response;
   let text = `HTTP/1.1 ${status} ${response.reason}\r\n`;
@@ -87,10 +87,10 @@ export function forwardedResponse(response: ResponseHead, { close, unchunked, ed
   return Buffer.from(`${text}\r\n`, "latin1");
 }
 
-/** Such an answer says nothing of a length (RFC 9110, 8.6): a client that believes it waits for a body, or takes the next answer for one. */
+/** Statuses whose answers must not have a Content-Length (RFC 9110, 8.6): a client that used it would wait for a body, or take the next answer for one. */
 const isBodyless = (status: number) => status < 200 || status === 204;
 
-/** An answer to HEAD may say how GET would be framed. */
+/** Whether an answer to HEAD has the Transfer-Encoding that an answer to GET would have. */
 function hasChunkedHint(response: ResponseHead): boolean {
   return (
     response.framing.kind === "none" &&
@@ -101,7 +101,7 @@ function hasChunkedHint(response: ResponseHead): boolean {
   );
 }
 
-/** A whole answer of our own. */
+/** A complete answer that is not forwarded, with a Content-Length where the status allows one. `head`: without the body, for HEAD. */
 export function ownResponse(
   status: number,
   fields: readonly (readonly [string, string])[],

@@ -1,7 +1,7 @@
 /*
- * The parser of node:http (llhttp, in its strict form), to be run by Node: each line of standard input is JSON, `["request", base64]` or
- * `["response", base64, method]`; each line of standard output is what it understood, in the same order. The parser is asked directly, so that a
- * message after the one in question changes nothing.
+ * The parser of node:http (llhttp, in strict mode), run by Node. Each line of standard input is JSON, `["request", base64]` or
+ * `["response", base64, method]`; each line of standard output is the parsed messages, in the same order. Each line has a parser of its own, so that
+ * samples are independent.
  */
 const { HTTPParser, methods } = require("node:_http_common");
 const { createInterface } = require("node:readline");
@@ -37,7 +37,7 @@ function parse(kind, bytes, method) {
   };
   parser[HTTPParser.kOnMessageComplete | 0] = () => {
     seen.at(-1).complete = true;
-    // What came as fields since the head is a trailer's.
+    // Fields since the head belong to the trailer.
     early = [];
     url = "";
   };

@@ -1,6 +1,6 @@
 import type { Random } from "./random.ts";
 
-/* Messages for the fuzz test: well-formed ones of every shape, and such with a small harm in a place that matters. Text is latin1. */
+/* Messages for the fuzz test: valid ones of many forms, and ones with small errors in fields and framing. Text is latin1. */
 
 export const METHODS = ["GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS", "PATCH"];
 const TARGETS = ["/", "/a/b?c=d", "/%2e%2e/x", "/a//b/", "http://other.test/p?q", "http://other.test", "/\xe9", "/a;b=c", "/x#y"];
@@ -21,8 +21,8 @@ const CODINGS = [
 ];
 const SIZES = ["", "0", "g", "0x1", "+1", "-1", " 1", "1 ", "1;", "1;a=b", '1;a="b"', "00001", "FFFFFFFFFFFFFFFFF", "1\t", "1\x00"];
 const ENDS = ["\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\n", "\r", "\r\r\n", "\n\r\n"];
-/** Bytes at which readers stumble. */
-const STUMBLES = [
+/** Bytes that parsers treat differently. */
+const CRITICAL = [
   "\r",
   "\n",
   "\r\n",
@@ -93,7 +93,7 @@ function shuffled(random: Random, lines: string[]): string {
   return lines.map((line) => `${line}\r\n`).join("");
 }
 
-/** Puts a stumble somewhere, takes a byte away, or doubles a piece. */
+/** Inserts a critical byte, removes a byte, or repeats up to 20 bytes, at a random place. */
 function harm(random: Random, text: string): string {
   const at = random.below(text.length);
   switch (random.below(4)) {
@@ -102,7 +102,7 @@ function harm(random: Random, text: string): string {
     case 1:
       return text.slice(0, at) + text.slice(Math.max(0, at - random.below(20)));
     default:
-      return text.slice(0, at) + random.of(STUMBLES) + text.slice(at);
+      return text.slice(0, at) + random.of(CRITICAL) + text.slice(at);
   }
 }
 
@@ -110,7 +110,7 @@ function request(random: Random, isHarmed: boolean): string {
   const method = random.of(METHODS);
   const target = method === "OPTIONS" && random.once(4) ? "*" : random.of(TARGETS);
   const { lines, body } = framed(random, isHarmed);
-  // HTTP/1.0 knows no codings.
+  // HTTP/1.0 has no transfer codings.
   const minor = random.once(8) && (isHarmed || !lines.some((line) => line.startsWith("Transfer"))) ? 0 : 1;
   const hosts = isHarmed && random.once(6) ? random.of([[], ["Host: a", "Host: b"], ["Host: a/b"]]) : ["Host: h.test"];
   return `${method} ${target} HTTP/1.${minor}\r\n${shuffled(random, [...hosts, ...fields(random), ...lines])}\r\n${body}`;
@@ -118,11 +118,11 @@ function request(random: Random, isHarmed: boolean): string {
 
 export interface Sample {
   readonly bytes: Buffer;
-  /** False: every byte is as it should be. */
+  /** False: the sample is valid. */
   readonly isHarmed: boolean;
 }
 
-/** What one connection brings: one to three requests. */
+/** The bytes of one connection: one to three requests. */
 export function requestSample(random: Random): Sample {
   const isHarmed = !random.once(3);
   let text = Array.from({ length: 1 + random.below(3) }, () => request(random, isHarmed && random.once(2))).join("");
@@ -132,7 +132,7 @@ export function requestSample(random: Random): Sample {
 
 const STATUSES = [200, 200, 200, 201, 204, 206, 304, 404, 500];
 
-/** What one connection brings as the answer to one request. */
+/** The bytes of one connection: the answer to one request, perhaps after an interim one. */
 export function responseSample(random: Random): Sample {
   const isHarmed = !random.once(3);
   const interim = random.once(5) ? `HTTP/1.1 ${random.of([100, 102, 103])} X\r\n${shuffled(random, fields(random))}\r\n` : "";

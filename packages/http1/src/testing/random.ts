@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same for the same seed (mulberry32), so that a failure can be repeated. */
+/** Pseudo-random numbers (mulberry32), the same for the same seed, so that a failure can be repeated. */
 export class Random {
   private state: number;
 

@@ -2,7 +2,7 @@ import { type BodyScanner, ChunkedDecoder, scannerFor } from "../body.ts";
 import type { ResponseHead } from "../head.ts";
 import { ResponseReader } from "../response-reader.ts";
 
-/** An answer as the proxy understood it. */
+/** An answer as our parser reads it. */
 export interface SeenAnswer {
   readonly status: number;
   readonly fields: readonly (readonly [string, string])[];
@@ -12,7 +12,7 @@ export interface SeenAnswer {
 
 const MAX_INTERIM = 32;
 
-/** What is understood of these pieces of a connection, and its end, as the answer to a request of `method`; undefined when it is refused. */
+/** Parses the pieces of a connection and its end as answers to a request of `method`, interim ones included; undefined when they are refused. */
 export function recordAnswer(pieces: readonly Buffer[], method: string): readonly SeenAnswer[] | undefined {
   const seen: SeenAnswer[] = [];
   const reader = new ResponseReader();
@@ -35,7 +35,7 @@ export function recordAnswer(pieces: readonly Buffer[], method: string): readonl
     if (!scanner) {
       const head = reader.read(bytes, method);
       if (!head) return;
-      if (head.status === 101) throw new Error("nobody asked for an upgrade");
+      if (head.status === 101) throw new Error("an upgrade without a request for it");
       if (seen.length > MAX_INTERIM) throw new Error("too many interim answers");
       begin(head);
       take(reader.rest);

@@ -6,7 +6,7 @@ import type { Exchange } from "../exchange.ts";
 import { PLAIN_NAMES } from "../fields.ts";
 import type { HeadError, RequestHead } from "../head.ts";
 
-/** One request as the server understood it. */
+/** One request as our parser reads it. */
 export interface Seen {
   readonly method: string;
   readonly target: string;
@@ -19,12 +19,12 @@ export interface Seen {
 
 export interface Recording {
   readonly requests: readonly Seen[];
-  /** Status of the refusal that ended the connection, if one did; 0 when it was broken off in the middle of a body. */
+  /** Status of the refusal that ended the connection, if one did; 0 when the connection was reset in the middle of a body. */
   readonly refused: number | undefined;
   readonly isOpen: boolean;
 }
 
-/** The socket of a connection that exists in memory only. */
+/** A socket in memory. */
 class MemorySocket {
   isOpen = true;
   isPaused = false;
@@ -86,7 +86,7 @@ function answeringWith(seen: Seen[], request: RequestHead, client: ClientConnect
   };
 }
 
-/** Answers when the head is there, and leaves the body to the connection. */
+/** Answers at the end of the head, so that the connection drops the body. */
 function answeringEarly(seen: Seen[], { method, target, host, keepAlive }: RequestHead, client: ClientConnection): Exchange {
   seen.push({ method, target, host, fields: [], body: "" });
   client.write(Buffer.from("HTTP/1.1 204 No Content\r\n\r\n"));
@@ -94,7 +94,7 @@ function answeringEarly(seen: Seen[], { method, target, host, keepAlive }: Reque
   return { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
 }
 
-/** What a server understands of these pieces of one connection; it answers each request with 204, with `early` before the body has come. */
+/** Parses the pieces of one connection as a server that answers each request with 204; with `early` before the body. */
 export function record(pieces: readonly Buffer[], { early = false } = {}): Recording {
   const requests: Seen[] = [];
   let refused: number | undefined;
@@ -116,7 +116,7 @@ export function record(pieces: readonly Buffer[], { early = false } = {}): Recor
   const socket = new MemorySocket(client.connection);
   for (const piece of pieces) {
     if (!socket.isOpen) break;
-    if (socket.isPaused) throw new Error("paused, though every request is answered at once");
+    if (socket.isPaused) throw new Error("the connection was paused, although every request is answered at once");
     client.onData(Buffer.from(piece));
   }
   return { requests, refused, isOpen: socket.isOpen };
