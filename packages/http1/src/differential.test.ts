@@ -71,7 +71,7 @@ function requestOf(theirs: Theirs["seen"][number]): Omit<Seen, "host"> {
 /** How our parser disagrees with llhttp about a sample; undefined if it does not. */
 function disagreement({ bytes, isHarmed }: Sample, theirs: Theirs): string | undefined {
   const text = bytes.toString("latin1");
-  const { requests, refused } = record([bytes]);
+  const { requests, refused, isOpen } = record([bytes]);
   if (!isHarmed && refused !== undefined) return `refused with ${refused}: ${JSON.stringify(text)}`;
   for (const [i, { host: _host, ...ours }] of requests.entries()) {
     const other = theirs.seen[i];
@@ -82,6 +82,9 @@ function disagreement({ bytes, isHarmed }: Sample, theirs: Theirs): string | und
     if (isStricter(theirs.error, ours, text)) return undefined;
     return `${theirs.error}: ${JSON.stringify(ours)} in ${JSON.stringify(text)}`;
   }
+  // While our parser waits for the rest of a message, llhttp must not have found its end.
+  const next = theirs.seen[requests.length];
+  if (refused === undefined && isOpen && next?.complete) return `unfinished, but ${JSON.stringify(next)} in ${JSON.stringify(text)}`;
   return undefined;
 }
 
@@ -108,7 +111,7 @@ describe("compared with llhttp", () => {
       const { seen, error } = theirs[i] as Theirs;
       return ours.flatMap(({ complete, ...answer }, k) => {
         const other = seen[k];
-        if (!complete) return [];
+        if (!complete) return other?.complete ? [`unfinished, but ${JSON.stringify(other)} in ${method} ${JSON.stringify(text)}`] : [];
         if (other?.complete) {
           const same = { status: other.status, fields: other.fields, body: other.body };
           return Bun.deepEquals(same, answer)
