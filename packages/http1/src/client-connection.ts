@@ -5,7 +5,7 @@ import type { FieldNames } from "./fields.ts";
 import { HeadError, type RequestHead } from "./head.ts";
 import { RequestReader } from "./request-reader.ts";
 
-/** What a server does with the requests of its clients. */
+/** What a server does with the requests of its clients. `now` is in monotonic ms. */
 export interface ClientHost {
   /** Names and rules for the fields of heads. */
   readonly names: FieldNames;
@@ -14,7 +14,6 @@ export interface ClientHost {
   /** Answers a request that is malformed. The connection ends after it. */
   malformed(error: HeadError, client: ClientConnection): void;
   onClosed(client: ClientConnection): void;
-  /** Monotonic ms. */
   now(): number;
 }
 
@@ -155,7 +154,7 @@ export class ClientConnection implements ConnectionOwner {
       this.exchange.onClientEnd();
       return;
     }
-    // A client that closes before the answer does not want it any more, so the exchange ends at once.
+    // A client that closes before the answer has cancelled the request.
     if (this.exchange) this.connection.destroy();
     else this.connection.end();
   }
@@ -187,8 +186,7 @@ export class ClientConnection implements ConnectionOwner {
         else if (!this.exchange && !this.connection.isBehind) {
           if (!this.readHead()) break;
         } else {
-          // A pipelined request: it waits, with everything behind it, until the current one is answered and the client has taken the answer.
-          // Otherwise the answers to a client that never reads would fill memory.
+          // A pipelined request waits until the client has taken the current answer: else the answers to one that never reads would fill memory.
           this.connection.pause();
           break;
         }
