@@ -2,9 +2,9 @@ import { AppError } from "@boxyard/core";
 import type { SandboxDriver } from "./driver.ts";
 import type { AgentAddress, SandboxHandle, SandboxSpec } from "./runtime/types.ts";
 
-/** What the suite needs to know of an implementation beyond the contract itself. */
+/** What the suite needs from an implementation, in addition to the contract. */
 export interface ContractSubject {
-  /** The driver of now: another one after `reopen`. */
+  /** The current driver: another one after `reopen`. */
   readonly driver: SandboxDriver;
   /** A valid spec with a fresh id and an image that is there. */
   spec(): SandboxSpec;
@@ -12,12 +12,12 @@ export interface ContractSubject {
   reopen(): Promise<void>;
   /** Ends the agent of a running sandbox from within, as if it had crashed. */
   endAgent(handle: SandboxHandle): Promise<void>;
-  /** Cuts a `create` off in its middle as `kill -9` would; resolves with what a handle of it would be. */
+  /** Stops a `create` in the middle, as `kill -9` would; resolves with the handle of the half-made sandbox. */
   leaveHalfMade(): Promise<SandboxHandle>;
-  /** Makes the agent of the next start never answer. Undone by `mend`. */
+  /** Makes the next start hang, until `mend`. */
   breakStarts(): void;
   mend(): void;
-  /** Everything given back. */
+  /** Releases everything. */
   dispose(): Promise<void>;
 }
 
@@ -26,6 +26,7 @@ export type Subject = () => ContractSubject;
 export const TIMEOUT_MS = 60_000;
 export const never = new AbortController().signal;
 
+/** Code of the error with which a promise rejects; `resolved` if it resolves. */
 export async function codeOf(promise: Promise<unknown>): Promise<string> {
   return promise.then(
     () => "resolved",
@@ -33,6 +34,7 @@ export async function codeOf(promise: Promise<unknown>): Promise<string> {
   );
 }
 
+/** As `codeOf`, its reason. */
 export async function reasonOf(promise: Promise<unknown>): Promise<string> {
   return promise.then(
     () => "resolved",
@@ -51,6 +53,7 @@ export async function health({ host, agentPort }: AgentAddress, timeoutMs = 2_00
   }
 }
 
+/** Creates and starts a sandbox. */
 export async function boot(subject: Pick<ContractSubject, "driver" | "spec">, spec = subject.spec()): Promise<SandboxHandle> {
   const handle = await subject.driver.create(spec, never);
   await subject.driver.start(handle, never);

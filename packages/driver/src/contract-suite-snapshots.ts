@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { boot, type ContractSubject, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
 import type { SandboxHandle, SandboxSpec } from "./runtime/types.ts";
 
-/** What `SnapshotStore` and `SandboxSpec.from` promise, with memory where the driver can keep it, and with the disk alone. */
+/** Proves the guarantees of `SnapshotStore` and `SandboxSpec.from`: with memory where the driver can keep it, and with the disk alone. */
 export function snapshotTests(subject: Subject): void {
   for (const memory of [true, false]) startTests(new Taken(subject, memory));
 
-  test("of what never was there is none", async () => {
+  test("an unknown snapshot is not found", async () => {
     const { driver, spec } = subject();
     expect(await driver.snapshots.get("none")).toBeUndefined();
     await driver.snapshots.remove("none");
@@ -19,7 +19,7 @@ export function snapshotTests(subject: Subject): void {
   });
 }
 
-/** What is the same in each test of one kind of snapshot. */
+/** Common parts of the tests for one kind of snapshot. */
 class Taken {
   readonly memory: boolean;
   readonly subject: Subject;
@@ -29,7 +29,7 @@ class Taken {
     this.memory = memory;
   }
 
-  /** A test where the driver can, else the proof that it says so. */
+  /** A test where the driver has the capability; else a test that it refuses. */
   promise(text: string, work: () => Promise<void>): void {
     const title = `${this.memory ? "with memory" : "disk only"}: ${text}`;
     const run = async () => {
@@ -68,7 +68,7 @@ class Taken {
   }
 }
 
-/** Snapshots belong to no sandbox, so the end of a test's sandboxes leaves them. */
+/** Removes all snapshots: they belong to no sandbox, so destroying the sandboxes of a test leaves them. */
 async function removeAll({ driver }: ContractSubject): Promise<void> {
   for (const { id } of await driver.snapshots.list()) await driver.snapshots.remove(id);
 }
@@ -102,7 +102,7 @@ function startTests(taken: Taken): void {
     expect(await reasonOf(driver.create(taken.fromSnapshot(), never))).toBe("snapshot_not_found");
   });
 
-  taken.promise("what started from it pauses, resumes and is captured again", async () => {
+  taken.promise("a sandbox started from it is paused, resumed and captured again", async () => {
     await taken.capture();
     const { driver } = subject();
     const spec = taken.fromSnapshot();
@@ -117,7 +117,7 @@ function startTests(taken: Taken): void {
     expect(await health(await driver.address(grandchild))).toBe(204);
   });
 
-  taken.promise("a paused sandbox goes on from it, and back to its own generation when that turns out bad", async () => {
+  taken.promise("a paused sandbox resumes from it, and can be reverted to its own generation", async () => {
     const { spec, handle } = await taken.capture();
     const { driver } = subject();
     await driver.pause(handle, { memory }, never);

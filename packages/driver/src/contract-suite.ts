@@ -7,12 +7,12 @@ import { runtimeTests } from "./runtime/contract-suite/index.ts";
 
 export type { ContractSubject } from "./contract-subject.ts";
 
-/** A real driver sets a machine up first, an emulated one perhaps. */
+/** A real driver first sets up a machine, which may be emulated. */
 const MAKE_TIMEOUT_MS = 600_000;
 
 /**
- * Proves the guarantees in the prose of the parts runtime, network and checkpoint, and of snapshots; the same suite for every driver. The parts storage and
- * images have theirs in `images/contract-suite.ts`, because it needs a way to write files inside. Uses `bun:test`.
+ * Proves the guarantees in the prose of the parts runtime, network and checkpoint, and of snapshots; the same suite for every driver. The parts storage
+ * and images have `images-contract-suite.ts`, because their tests must write files inside sandboxes. Uses `bun:test`.
  */
 export function driverContract(name: string, make: () => Promise<ContractSubject>): void {
   describe(`driver contract: ${name}`, () => {

@@ -10,7 +10,7 @@ function lacking(...what: readonly ("images" | "snapshots")[]): FakeDriver {
   return new FakeDriver(world);
 }
 
-test("a part that is absent is a capability that is absent, and its calls say so", async () => {
+test("without a part its capability is absent, and its calls are unimplemented", async () => {
   const driver = lacking("images", "snapshots");
   expect(driver.capabilities).toMatchObject({ images: false, snapshots: false, freeze: true, network: true, checkpoint: "memory" });
   expect(await codeOf(driver.images.listLayers())).toBe("unimplemented");
@@ -18,7 +18,7 @@ test("a part that is absent is a capability that is absent, and its calls say so
   expect(await reasonOf(driver.snapshots.capture(handle, { id: "one", memory: false }, never))).toBe("snapshots_unimplemented");
 });
 
-test("a call goes to its part, and the part's failure comes back as it is", async () => {
+test("a call is forwarded to its part, and the part's error is thrown unchanged", async () => {
   const driver = lacking();
   driver.world.faults.add("capacity", {
     kind: "fail",

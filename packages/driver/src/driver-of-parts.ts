@@ -5,7 +5,7 @@ import type { NetworkDriver } from "./network/network.ts";
 import type { RuntimeDriver } from "./runtime/runtime.ts";
 import { absentSnapshots, type SnapshotStore } from "./snapshots.ts";
 
-/** What a driver is put together from. Each part keeps its own contract; several may share state of the driver's own. */
+/** The parts of a driver. Each implements its own contract; several may share state of the driver. */
 export interface DriverParts {
   readonly runtime: RuntimeDriver;
   readonly network: NetworkDriver;
@@ -16,7 +16,7 @@ export interface DriverParts {
   readonly snapshots?: SnapshotStore | undefined;
 }
 
-/** A driver that hands each call on to the part that the call belongs to. Adds nothing: a driver extends it and makes its parts. */
+/** A driver that forwards each call to the part which implements it. A driver extends this class and makes its parts. */
 export class DriverOfParts implements SandboxDriver {
   readonly name: string;
   readonly capabilities: DriverCapabilities;

@@ -5,21 +5,22 @@ import type { RuntimeCapabilities, RuntimeDriver } from "./runtime/runtime.ts";
 import type { StorageCapabilities, StorageDriver } from "./storage/storage.ts";
 
 /**
- * How sandboxes exist somewhere: on this machine (`driver-local`), as pods (`driver-kubernetes`), or not at all (`fake`).
+ * Makes and runs sandboxes: on this machine (`driver-local`), or as small servers in tests (`fake`). The contract leaves room for other places, such as
+ * pods of a cluster.
  *
  * | part | directory | is about |
  * |---|---|---|
- * | `RuntimeDriver` | `runtime/` | create, start, watch, freeze and end sandboxes; list what is left of them |
- * | `NetworkDriver` | `network/` | whom a sandbox may speak with, and the ways in |
- * | `StorageDriver` | `storage/`, `snapshots.ts` | what is kept on disk, layers and snapshots: list and remove |
- * | `CheckpointDriver` | `checkpoint/` | pause, resume, and the way back |
- * | `ImageDriver` | `images/` | make layers, and give their tars out |
+ * | `RuntimeDriver` | `runtime/` | create, start, inspect, freeze and end sandboxes; list all of which anything is left |
+ * | `NetworkDriver` | `network/` | which addresses a sandbox may reach, and how the server reaches its ports |
+ * | `StorageDriver` | `storage/`, `snapshots.ts` | layers and snapshots on disk: list and remove |
+ * | `CheckpointDriver` | `checkpoint/` | pause, resume and revert |
+ * | `ImageDriver` | `images/` | make layers, and export their tars |
  *
- * Each directory holds the part's prose and types, its capabilities, and its contract suite; `contract-suite.ts` runs them. The fake of a part
- * is below `fake/`.
+ * Each directory holds the part's prose and types, its capabilities, and its contract suite; `contract-suite.ts` and `images-contract-suite.ts` run them.
+ * The fakes of the parts are in `fake/`.
  *
- * **Capabilities.** What a driver can do is declared in `capabilities`. A call that needs an absent one throws `unimplemented`; the server
- * asks first, and has another way or a clear error.
+ * **Capabilities.** A driver declares its abilities in `capabilities`. A call that needs an absent capability throws `unimplemented`; the server checks
+ * the capability first, and has another way or a clear error.
  */
 export type SandboxDriver = RuntimeDriver & NetworkDriver & StorageDriver & CheckpointDriver & ImageDriver;
 

@@ -8,53 +8,53 @@ export interface CheckpointCapabilities {
 }
 
 /**
- * The part of a driver that keeps a sandbox while none of its processes exist, and brings it back.
+ * The part of a driver that keeps a sandbox without its processes, and restores it.
  *
- * **Words.** A *generation* is what a paused sandbox goes on from: its disk and, with `memory`, an image of its processes. It is *whole* when
- * a crash of the machine would not lose it.
+ * **Words.** A *generation* is the stored state from which a paused sandbox is resumed: its disk and, with `memory`, an image of its processes. It is
+ * *whole* when it survives a crash of the machine.
  *
- * **Life.** running → `pause` → paused → `resume` → running, with the generation still there → `dropGeneration`. `revert` leads from
- * everywhere back to paused while there is a whole generation.
+ * **Life.** running → `pause` → paused → `resume` → running, while the generation still exists → `dropGeneration`. `revert` leads from every phase
+ * back to paused while there is a whole generation.
  *
  * **Guarantees.**
- * - A pause is whole or not at all: after `kill -9` of the process that holds the driver, at any line of it, `generation` tells. Where there is
- *   a whole one of this incarnation, the sandbox is `paused` and `revert` frees what is left of its processes; else it is `running`, and
- *   `thaw` lets it go on. During a resume `generation` stays whole, and `revert` leads back to it.
- * - A paused sandbox is named by `list`, and `destroy` removes its generation too.
+ * - A pause makes a whole generation or none. After `kill -9` of the driver's process, at any line, `generation` shows which: with a whole generation
+ *   of this incarnation the sandbox is `paused`, and `revert` ends the processes that are left; without one it is `running`, and `thaw` lets it go on.
+ *   During a resume the generation stays whole, and `revert` leads back to it.
+ * - `list` includes paused sandboxes, and `destroy` removes the generation too.
  *
  * **Example.**
  * ```ts
  * await driver.pause(handle, { memory: true }, signal);              // nothing runs, nothing holds memory
  * const next = { ...spec, incarnation: handle.incarnation + 1 };
  * const resumed = await driver.resume(next, { memory: true }, signal); // processes go on, at a new address
- * await driver.dropGeneration(resumed);                               // it was good: no way back is needed
+ * await driver.dropGeneration(resumed);                               // the resume succeeded: no revert is needed
  * ```
  */
 export interface CheckpointDriver {
   readonly capabilities: CheckpointCapabilities;
 
   /**
-   * Ends a running sandbox and keeps it, as a *generation*: its disk and, with `memory`, its processes. Resolves when the generation is whole
-   * and a crash of the machine would not lose it; nothing of the sandbox runs then. Its processes may stay in memory, frozen, as a cache of the
-   * generation (see `reclaim`), until a resume, `close` or the end of the process that holds the driver. When it fails the sandbox runs on.
-   * Commands may be frozen before; the agent must not be. `resource_exhausted` where there is no room for it. Needs the capability `checkpoint`: `failed_precondition`, reason
-   * `no_memory_checkpoint`, where only the disk can be kept; `unimplemented`, reason `no_checkpoint`, where nothing can.
+   * Ends a running sandbox and keeps it as a generation: its disk and, with `memory`, its processes. Resolves when the generation is whole; no process
+   * of the sandbox runs then. Processes may stay in memory, frozen, as a cache of the generation (see `reclaim`), until a resume, `close` or the end of
+   * the driver's process. After a failure the sandbox runs on. Commands may be frozen before; the agent must not be. Throws `resource_exhausted` without
+   * room for the generation. Needs the capability `checkpoint`: else `failed_precondition`, reason `no_memory_checkpoint`, where only the disk can be
+   * kept, or `unimplemented`, reason `no_checkpoint`, where nothing can.
    */
   pause(handle: SandboxHandle, options: PauseOptions, signal: AbortSignal): Promise<Generation>;
   /** The whole generation of a sandbox, if there is one; also of one that has been resumed since, until `dropGeneration`. */
   generation(sandboxId: SandboxId): Promise<Generation | undefined>;
   /**
-   * Goes on with a paused sandbox as a new incarnation, from its generation or, where the spec has `from`, from that snapshot (a rollback), with
-   * a network of its own, and resolves when the agent answers. With `memory`, and if the generation has it, processes go on; commands stay frozen until the agent's `/init`. Else the sandbox boots from its disk. When this
-   * fails the sandbox is paused as before. The generation stays until `dropGeneration`, so that `revert` can lead back to it.
+   * Starts a paused sandbox as a new incarnation, from its generation or, where the spec has `from`, from that snapshot (a rollback), with a new
+   * network. Resolves when the agent answers. With `memory`, and if the generation has memory, its processes go on; commands stay frozen until the
+   * agent's `/init`. Else the sandbox boots from its disk. After a failure the sandbox is paused as before. The generation stays until `dropGeneration`,
+   * so that `revert` can lead back to it.
    */
   resume(spec: SandboxSpec, options: PauseOptions, signal: AbortSignal): Promise<SandboxHandle>;
   /**
-   * Ends whatever runs of a sandbox and makes it paused as its whole generation says, disk included. For a resume that turned out bad, and
-   * for what a server that was killed during a pause or a resume has left. Repeatable. No whole generation: `not_found`, reason
-   * `generation_not_found`, and nothing was changed.
+   * Ends all processes of a sandbox and sets it back to its whole generation, disk included. Used after a failed resume, and after a server was killed
+   * during a pause or a resume. Repeatable. Without a whole generation it throws `not_found`, reason `generation_not_found`, and changes nothing.
    */
   revert(sandboxId: SandboxId): Promise<Generation>;
-  /** After a resume that was good: removes the generation. Repeatable. A sandbox that is paused: `failed_precondition`. */
+  /** Removes the generation after a successful resume. Repeatable. Throws `failed_precondition` for a paused sandbox. */
   dropGeneration(handle: SandboxHandle): Promise<void>;
 }

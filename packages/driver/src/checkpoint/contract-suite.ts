@@ -10,7 +10,7 @@ export function checkpointTests(subject: Subject): void {
     failureTests(subject, kept);
   }
 
-  test("of what never was is not_found", async () => {
+  test("an unknown sandbox is not_found", async () => {
     const { driver, spec } = subject();
     const { sandboxId } = spec();
     expect(await driver.generation(sandboxId)).toBeUndefined();
@@ -20,7 +20,7 @@ export function checkpointTests(subject: Subject): void {
   });
 }
 
-/** What is the same in each test of one kind of pause. */
+/** Common parts of the tests for one kind of pause. */
 class Kept {
   readonly memory: boolean;
   private readonly subject: Subject;
@@ -30,7 +30,7 @@ class Kept {
     this.memory = memory;
   }
 
-  /** A test where the driver can, else the proof that it says so. */
+  /** A test where the driver has the capability; else a test that it refuses. */
   promise(text: string, work: () => Promise<void>): void {
     const title = `${this.memory ? "with memory" : "disk only"}: ${text}`;
     test(title, async () => (this.can() ? work() : sayNo(this.subject, this.memory)), TIMEOUT_MS);
@@ -53,7 +53,7 @@ class Kept {
 function lifeTests(subject: Subject, kept: Kept): void {
   const { memory } = kept;
 
-  kept.promise("a pause ends what runs and keeps one whole generation", async () => {
+  kept.promise("a pause ends all processes and keeps one whole generation", async () => {
     const { driver } = subject();
     const { spec, handle } = await kept.pause();
     const { createdAt, memoryBytes, ...generation } = (await driver.generation(spec.sandboxId)) ?? { createdAt: 0, memoryBytes: -1 };
@@ -70,7 +70,7 @@ function lifeTests(subject: Subject, kept: Kept): void {
     expect(await codeOf(driver.dropGeneration(handle))).toBe("failed_precondition");
   });
 
-  kept.promise("a resume is a new incarnation at an address of its own, and its generation stays until it is dropped", async () => {
+  kept.promise("a resume is a new incarnation with a new address, and the generation stays until it is dropped", async () => {
     const { driver } = subject();
     const { spec, handle } = await kept.pause();
     const resumed = await driver.resume({ ...spec, incarnation: 2, labels: { team: "u" } }, { memory }, never);
@@ -90,7 +90,7 @@ function lifeTests(subject: Subject, kept: Kept): void {
 function failureTests(subject: Subject, kept: Kept): void {
   const { memory } = kept;
 
-  kept.promise("a resume that turns out bad is reverted, and can be tried again", async () => {
+  kept.promise("a resume can be reverted, and tried again", async () => {
     const { driver } = subject();
     const { spec, handle } = await kept.pause();
     const resumed = await driver.resume({ ...spec, incarnation: 2 }, { memory }, never);
@@ -102,7 +102,7 @@ function failureTests(subject: Subject, kept: Kept): void {
     expect(await health(await driver.address(again))).toBe(204);
   });
 
-  kept.promise("a resume of an incarnation that was, or of a sandbox that runs, is refused", async () => {
+  kept.promise("a resume with an earlier incarnation, or of a running sandbox, is refused", async () => {
     const { driver } = subject();
     const { spec } = await kept.pause();
     expect(await codeOf(driver.resume(spec, { memory }, never))).toBe("failed_precondition");
@@ -140,7 +140,7 @@ function failureTests(subject: Subject, kept: Kept): void {
   });
 }
 
-/** Refused, and the sandbox runs on. */
+/** Expects that a pause is refused and the sandbox runs on. */
 async function sayNo(subject: Subject, memory: boolean): Promise<void> {
   const { driver } = subject();
   const handle = await boot(subject());

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 
-/** How a fake agent answers `POST /init`: as it should, or as a hostile or broken one might. */
+/** How a fake agent answers `POST /init`: correctly (`ok`), or as a hostile or broken one might. */
 export type InitManner = "ok" | "hang" | "error" | "garbage" | "refuse" | "disconnect" | "huge";
 
 /** A command that a fake agent is asked to start. */
@@ -35,12 +35,12 @@ function frame(flags: number, message: object): Buffer {
 export interface FakeAgentOptions {
   readonly initKey: string;
   readonly manner: () => InitManner;
-  /** What commands come to; by default each ends with 0 at once. */
+  /** Gives the result of a command; by default each ends with 0 at once. */
   readonly command?: FakeCommands;
 }
 
 /**
- * A small server on a loopback address of its own that stands for the agent of a sandbox: `/health`, `/init`, `/metrics`, a WebSocket
+ * A small server on its own loopback address that acts as the agent of a sandbox: `/health`, `/init`, `/metrics`, a WebSocket
  * echo on every upgrade, and an echo of anything else (`POST /echo` gives the body back as it comes; other paths describe the request).
  */
 export class FakeAgent {
@@ -50,7 +50,7 @@ export class FakeAgent {
   readonly inits: Record<string, unknown>[] = [];
   /** Bytes of each file that was written, by path. */
   readonly files = new Map<string, number>();
-  /** Whether it was told to stop its commands. */
+  /** Whether `/freeze` was called without `/unfreeze` since. */
   areCommandsFrozen = false;
   private frozen: { wait: Promise<void>; thaw: () => void } | undefined;
   private readonly server: Bun.Server<undefined>;
@@ -77,7 +77,7 @@ export class FakeAgent {
     this.frozen = undefined;
   }
 
-  /** As from outside: it is not asked. */
+  /** Thaws the commands as the driver does, without a request. */
   thawCommands(): void {
     this.areCommandsFrozen = false;
   }
@@ -144,7 +144,7 @@ export class FakeAgent {
     return new Response(null, { status: 204 });
   }
 
-  /** Runs nothing: what a command prints and ends with is what the world's `command` says. */
+  /** Starts no process: output and end of a command are those that the `command` option gives. */
   private async startProcess(request: Request): Promise<Response> {
     const bytes = Buffer.from(await request.arrayBuffer());
     const { process, tag } = JSON.parse(bytes.toString("utf8", 5)) as { process: FakeCommand; tag?: string };
@@ -172,7 +172,7 @@ export class FakeAgent {
           controller.enqueue(end(await events));
           controller.close();
         } catch {
-          // The other side has gone.
+          // The client has left.
         }
       },
     });

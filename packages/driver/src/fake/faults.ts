@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 
-/** The verbs of the contract that a fault can be put on. */
+/** The calls of the contract that can have a fault. */
 export type FaultVerb =
   | "fingerprint"
   | "capacity"
@@ -36,7 +36,7 @@ export type FaultVerb =
 
 /**
  * What happens to a call.
- * - `fail`: it throws before it does anything (`before`, the default), or after the deed (`after`), as when an answer gets lost.
+ * - `fail`: it throws before it does anything (`before`, the default), or after it has done all (`after`), as when an answer is lost.
  * - `hang`: it waits until its signal aborts or `Faults.clear()` is called, and then fails.
  * - `delay`: it goes on after `delayMs`.
  */
@@ -49,7 +49,7 @@ export interface Fault {
   readonly error?: Error;
 }
 
-/** A script of faults for a fake driver. Faults of one verb are used up in the order in which they were added. */
+/** Faults for the calls of a fake driver. Those of one call take effect in the order in which they were added. */
 export class Faults {
   private readonly script = new Map<FaultVerb, { fault: Fault; left: number }[]>();
   private readonly hanging = new Set<() => void>();
@@ -62,14 +62,14 @@ export class Faults {
     this.script.set(verb, list);
   }
 
-  /** Forgets the script and fails what hangs. */
+  /** Removes all faults, and makes hanging calls fail. */
   clear(): void {
     this.script.clear();
     for (const wake of this.hanging) wake();
     this.hanging.clear();
   }
 
-  /** Runs `deed` with whatever the script holds for this call. */
+  /** Runs `deed` with the next fault of this call, if there is one. */
   async around<T>(verb: FaultVerb, signal: AbortSignal | undefined, deed: () => Promise<T>): Promise<T> {
     this.calls.push(verb);
     const fault = this.take(verb);

@@ -105,7 +105,7 @@ function unpacked(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** As much of a check as a layer needs that is never unpacked. */
+/** Checks only the length of a tar: fake layers are never unpacked. */
 function checkWhole(tar: Uint8Array): void {
   if (tar.length < 512 || tar.length % 512 !== 0) {
     throw new AppError("invalid_argument", "The layer's tar is cut off", { reason: "bad_layer" });

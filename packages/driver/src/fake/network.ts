@@ -5,7 +5,7 @@ import type { SandboxHandle } from "../runtime/types.ts";
 import { absent, type FakeSandboxes } from "./sandboxes.ts";
 import type { FakeWorld } from "./world.ts";
 
-/** Keeps what a sandbox may do, for tests to look at; nothing is enforced. */
+/** Keeps the egress policy of sandboxes for tests; enforces nothing. */
 export class FakeNetwork implements NetworkDriver {
   readonly capabilities: NetworkCapabilities;
   private readonly world: FakeWorld;

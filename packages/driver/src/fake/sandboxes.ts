@@ -7,7 +7,7 @@ export const notFound = (handle: SandboxHandle) =>
 
 export const absent = (what: string) => new AppError("unimplemented", `The fake driver has no ${what}`, { reason: "unimplemented" });
 
-/** The sandboxes of a world as one driver object sees them: the parts of a fake driver share it. */
+/** The sandboxes of a world for one driver object. The parts of a fake driver share it. */
 export class FakeSandboxes {
   private readonly world: FakeWorld;
   /** Sandboxes that this object made or recovered; others need `recover` first, as with a real driver after a restart. */
@@ -35,12 +35,12 @@ export class FakeSandboxes {
 
   find(handle: SandboxHandle): FakeSandbox {
     const sandbox = this.world.sandboxes.get(handle.sandboxId);
-    if (sandbox?.damaged) throw new AppError("data_loss", "What is known of the sandbox is damaged", { reason: "state_damaged" });
+    if (sandbox?.damaged) throw new AppError("data_loss", "The state of the sandbox is damaged", { reason: "state_damaged" });
     if (!sandbox || sandbox.handle.incarnation !== handle.incarnation) throw notFound(handle);
     return sandbox;
   }
 
-  /** One that runs. */
+  /** As `find`; throws `not_found` unless the sandbox runs. */
   alive(handle: SandboxHandle): FakeSandbox {
     const sandbox = this.find(handle);
     if (sandbox.phase !== "running") throw notFound(handle);

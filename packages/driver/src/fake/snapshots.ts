@@ -8,7 +8,7 @@ import type { FakeImages } from "./images.ts";
 import type { FakeSandboxes } from "./sandboxes.ts";
 import type { FakeWorld } from "./world.ts";
 
-/** Snapshots of pretended sandboxes: their files, by path. */
+/** Snapshots of fake sandboxes: their files, by path. */
 export class FakeSnapshots implements SnapshotStore {
   private readonly world: FakeWorld;
   private readonly images: FakeImages;
@@ -56,7 +56,7 @@ export class FakeSnapshots implements SnapshotStore {
     return this.images.layerOf(snapshot.files, signal);
   }
 
-  /** The files that a sandbox of this spec begins with. */
+  /** The files of a new sandbox with this spec. */
   filesFor({ from }: SandboxSpec): ReadonlyMap<string, string> {
     if (!from) return new Map();
     const snapshot = this.world.snapshots.get(from.snapshot);

@@ -6,21 +6,21 @@ import type { LayerInfo } from "../storage/layers.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
 
-/** One pretended sandbox. */
+/** One fake sandbox. */
 export interface FakeSandbox {
   handle: SandboxHandle;
   spec: SandboxSpec;
-  /** As the spec says, or as `setNetwork` did since. */
+  /** The policy of the spec, or of the last `setNetwork`. */
   network: EgressPolicy;
   phase: RuntimePhase;
   frozen: boolean;
-  /** What the driver keeps of it cannot be read. */
+  /** True: the driver's state of it cannot be read. */
   damaged: boolean;
-  /** A `create` cut off in the middle leaves one of these: it is listed, but nothing else works on it. */
+  /** True after a `create` that was stopped in the middle: the sandbox is listed and can be destroyed, nothing else. */
   halfMade: boolean;
-  /** What it "has changed": text by path. A test fills it in, `images.commit` makes a layer of it. */
+  /** Its changed files: text by path. Tests fill it; `images.commit` makes a layer of it. */
   readonly files: Map<string, string>;
-  /** What it was paused as, with its files of then. */
+  /** Its generation, with the handle and files of that time. */
   generation?: { readonly facts: Generation; readonly handle: SandboxHandle; readonly files: ReadonlyMap<string, string> };
   agent?: FakeAgent;
   exit?: ExitStatus;
@@ -32,14 +32,14 @@ export interface FakeSandbox {
 export type Lackable = "freeze" | "network" | "images" | "snapshots" | "localFiles";
 
 /**
- * The machine a fake driver pretends to run on. Two drivers over one world stand for one machine before and after a restart of the server.
+ * The machine of a fake driver. Two drivers over one world are one machine before and after a restart of the server.
  */
 export class FakeWorld {
   readonly sandboxes = new Map<string, FakeSandbox>();
   readonly faults = new Faults();
-  /** What pauses can keep here; a driver looks once, when it is made. */
+  /** Capability `checkpoint` of drivers that are made after it was set. */
   checkpoint: CheckpointAbility = "memory";
-  /** What drivers cannot do here, as one of pods might not; a driver looks once, when it is made. */
+  /** Capabilities that drivers lack which are made after they were added. */
   readonly lacks = new Set<Lackable>();
   /** Digests of images the world has; empty means that it has every image. */
   readonly images = new Set<string>();
@@ -47,12 +47,12 @@ export class FakeWorld {
   readonly layers = new Map<string, { readonly info: LayerInfo; readonly tar: Uint8Array<ArrayBuffer> }>();
   /** How the agents answer `/init` from now on. */
   initManner: InitManner = "ok";
-  /** What commands inside come to from now on; by default each ends with 0 at once. */
+  /** Gives the results of later commands; by default each ends with 0 at once. */
   command: FakeCommands = () => ({});
   released = 0;
-  /** Memory that `reclaim` gives back, to what `capacity` says is free. */
+  /** Memory that `reclaim` can release; it becomes free in `capacity`. */
   reclaimableBytes = 0;
-  /** What a pause with memory keeps of it. */
+  /** `memoryBytes` of generations with memory. */
   keptMemoryBytes = 1 << 20;
   /** What `capacity` answers. */
   capacity: { -readonly [K in keyof Capacity]: Capacity[K] } = {
@@ -94,7 +94,7 @@ export class FakeWorld {
     sandbox.phase = "running";
   }
 
-  /** Ends a sandbox from inside or outside, as the reason says; its traces stay until it is destroyed. */
+  /** Ends a sandbox with this status; it stays listed until it is destroyed. */
   async stop(sandboxId: string, exit: ExitStatus): Promise<void> {
     const sandbox = this.sandboxes.get(sandboxId);
     if (!sandbox || sandbox.phase === "stopped") return;
@@ -105,7 +105,7 @@ export class FakeWorld {
     sandbox.end(exit);
   }
 
-  /** Keeps a generation of the sandbox as it is, which goes on. */
+  /** Makes a generation of the sandbox, which runs on. */
   keep(sandbox: FakeSandbox, memory = true): Generation {
     const { handle } = sandbox;
     const { sandboxId, incarnation } = handle;
@@ -114,7 +114,7 @@ export class FakeWorld {
     return facts;
   }
 
-  /** Ends what runs and makes it paused as its generation says. */
+  /** Ends the agent and sets the sandbox back to its generation. */
   async rest(sandbox: FakeSandbox): Promise<void> {
     const { generation } = sandbox;
     if (!generation) throw new Error("no generation");
@@ -127,7 +127,7 @@ export class FakeWorld {
     for (const [path, text] of generation.files) sandbox.files.set(path, text);
   }
 
-  /** A paused sandbox runs again, as `spec` says; with `files` in place of its own. */
+  /** Starts a paused sandbox with this spec, and with `files` in place of its own if given. */
   wake(sandbox: FakeSandbox, spec: SandboxSpec, files?: ReadonlyMap<string, string>): void {
     if (files) {
       sandbox.files.clear();
