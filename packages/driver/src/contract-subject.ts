@@ -12,7 +12,7 @@ export interface ContractSubject {
   reopen(): Promise<void>;
   /** Ends the agent of a running sandbox from within, as if it had crashed. */
   endAgent(handle: SandboxHandle): Promise<void>;
-  /** Stops a `create` in the middle, as `kill -9` would; resolves with the handle of the half-made sandbox. */
+  /** Stops a `create` in the middle, as `kill -9` would; resolves with the handle of the unfinished sandbox. */
   leaveHalfMade(): Promise<SandboxHandle>;
   /** Makes the next start hang, until `mend`. */
   breakStarts(): void;

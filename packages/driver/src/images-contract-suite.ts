@@ -9,7 +9,7 @@ export type { ImagesSubject } from "./images-subject.ts";
 const MAKE_TIMEOUT_MS = 600_000;
 
 /**
- * Proves the guarantees in the prose of the parts storage and images that need no look behind the driver; the same suite for every driver.
+ * Proves the guarantees in the prose of the parts storage and images that can be tested through the contract alone; the same suite for every driver.
  * Uses `bun:test`.
  */
 export function imagesContract(name: string, make: () => Promise<ImagesSubject>): void {

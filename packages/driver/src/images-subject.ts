@@ -3,7 +3,7 @@ import type { SandboxDriver } from "./driver.ts";
 import { makeTar, type TarEntry } from "./fake/make-tar.ts";
 import type { SandboxHandle, SandboxSpec } from "./runtime/types.ts";
 
-/** What the suite needs to know of an implementation beyond the contract itself. */
+/** What the suite needs from an implementation, in addition to the contract. */
 export interface ImagesSubject {
   readonly driver: SandboxDriver;
   /** A valid spec with a fresh id and an image that boots. */
@@ -20,7 +20,7 @@ export type LayerSubject = () => ImagesSubject;
 
 export const streamOf = (bytes: Uint8Array): ReadableStream<Uint8Array> => new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
 
-/** A tar like no other, so that tests do not find each other's layers. */
+/** A tar with a random name in it, so that tests do not share layers. */
 export const freshTar = (...entries: readonly TarEntry[]) =>
   makeTar([
     { path: "name", text: crypto.randomUUID() },

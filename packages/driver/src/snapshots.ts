@@ -6,24 +6,22 @@ import type { LayerInfo } from "./storage/layers.ts";
 /**
  * Copies of running sandboxes, from which any number of other sandboxes start: snapshots, forks and templates that start from memory.
  *
- * **Words.** A *snapshot* is what a sandbox has changed on its disk and, with `memory`, an image of its processes, of one moment in which
- * nothing ran. It stands on the layers of the sandbox's own image and belongs to no sandbox. Its id is the server's choice, 1 to 64 of
- * `a-z`, `0-9` and `-`.
+ * **Words.** A *snapshot* is the changes of a sandbox on its disk and, with `memory`, an image of its processes, both of one moment in which no process
+ * ran. Its base are the layers of the sandbox's image; it belongs to no sandbox. The server chooses its id, 1 to 64 of `a-z`, `0-9` and `-`.
  *
  * **Life.** `capture` → any number of `create` with `SandboxSpec.from` → `remove`.
  *
  * **Guarantees.**
- * - `capture` is whole or not at all: it resolves when a crash of the machine would not lose the snapshot. When it fails, aborts or is killed
- *   at any line, the snapshot is not found, and what is left of it goes with the next `capture`, `remove` or restart. In every case the
- *   sandbox runs on; commands that the caller froze before stay frozen.
- * - The sandbox stands still only while its memory is written and its disk is cloned; nothing of the disk is copied or read.
- * - A snapshot never changes, and outlives the sandbox that it was made of. What started from it depends on it no longer: `remove` succeeds
- *   at any time, and is repeatable. A `create` or `start` from it at the same time either has all of it or fails with `not_found`, reason
- *   `snapshot_not_found`.
+ * - `capture` makes a whole snapshot or none: it resolves when the snapshot survives a crash of the machine. When it fails, aborts or is killed at any
+ *   line, the snapshot is not found, and its remains are removed by the next `capture`, `remove` or restart. In every case the sandbox runs on;
+ *   commands that the caller froze before stay frozen.
+ * - The sandbox is frozen only while its memory is written and its disk is cloned; no data of the disk is copied or read.
+ * - A snapshot never changes, and outlives its source. Sandboxes that started from it do not need it any more: `remove` succeeds at any time, and is
+ *   repeatable. A `create` or `start` from it at the same time either has all of it or fails with `not_found`, reason `snapshot_not_found`.
  * - A sandbox that starts from it is isolated from the source, and from all others of the same snapshot, as any two sandboxes are: a range of
  *   user ids, a network and a disk quota of its own. Its disk shares unchanged data with the snapshot.
- * - With `from.memory` its processes go on at `start` where they stood; nothing of the guest but the agent runs before the agent's `/init`.
- *   Its host name is that of its spec; connections are closed; the monotonic clock goes on. Else `start` boots it from the disk.
+ * - With `from.memory` its processes go on at `start` from the captured moment; of the guest only the agent runs before the agent's `/init`. The host
+ *   name is that of the spec; connections are closed; the monotonic clock goes on. Without memory `start` boots the sandbox from the disk.
  *
  * **Example.**
  * ```ts
@@ -34,14 +32,15 @@ import type { LayerInfo } from "./storage/layers.ts";
  * ```
  */
 export interface SnapshotStore {
-  /** Of a running sandbox, which goes on. An id that there is: `already_exists`. `memory` where only disks can be kept: as with `pause`. */
+  /** Captures a running sandbox, which goes on. Throws `already_exists` for a used id; where memory cannot be kept, the errors of `pause`. */
   capture(handle: SandboxHandle, options: CaptureOptions, signal: AbortSignal): Promise<SnapshotInfo>;
-  /** Undefined when there is none that is whole. */
+  /** The whole snapshot of this id; undefined when there is none. */
   get(id: string): Promise<SnapshotInfo | undefined>;
-  /** Every whole one, in no order. */
+  /** Every whole snapshot, in no order. */
   list(): Promise<readonly SnapshotInfo[]>;
+  /** Repeatable; succeeds when there is none. */
   remove(id: string): Promise<void>;
-  /** What it changed on its disk as a layer to put on `SnapshotInfo.layers`, for exports and for builds from it. Reads all of it. */
+  /** Makes a layer of its disk changes, to put on `SnapshotInfo.layers`, for exports and for builds from it. Reads all of the changes. */
   toLayer(id: string, options: MakeLayerOptions): Promise<LayerInfo>;
 }
 
@@ -54,11 +53,11 @@ export interface CaptureOptions {
 export interface SnapshotInfo {
   readonly id: string;
   readonly memory: boolean;
-  /** Digests of the layers that it stands on, lowest first: those of the source's image. */
+  /** Digests of the layers below it, lowest first: those of the source's image. */
   readonly layers: readonly string[];
   /** Bytes of memory that a start from it takes at once; 0 without memory. */
   readonly memoryBytes: number;
-  /** What its disk holds above the layers; counts against the quota of each sandbox that starts from it. */
+  /** Bytes of its disk above the layers; they count against the quota of each sandbox that starts from it. */
   readonly diskUsedBytes: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
@@ -67,7 +66,7 @@ export interface SnapshotInfo {
 export const snapshotNotFound = (id: string) =>
   new AppError("not_found", `There is no snapshot ${id} on this machine`, { reason: "snapshot_not_found" });
 
-/** For drivers without the ability `snapshots`: there are none, and what needs one is `unimplemented`. */
+/** The store of drivers without the capability `snapshots`: it is empty, and `capture` and `toLayer` reject with `unimplemented`. */
 export function absentSnapshots(driver: string): SnapshotStore {
   const absent = () =>
     Promise.reject(new AppError("unimplemented", `The ${driver} driver keeps no snapshots`, { reason: "snapshots_unimplemented" }));

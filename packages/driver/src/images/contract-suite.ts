@@ -15,7 +15,7 @@ function importTests(subject: LayerSubject): void {
   const importBytes = (bytes: Uint8Array, expectedDigest?: string) =>
     subject().driver.images.importLayer(streamOf(bytes), { signal, ...(expectedDigest && { expectedDigest }) });
 
-  test("names a layer by its uncompressed tar, however it comes", async () => {
+  test("names a layer by the digest of its uncompressed tar, also for compressed sources", async () => {
     const { images } = subject().driver;
     const tar = freshTar();
     const digest = digestOf(tar);
@@ -49,7 +49,7 @@ function importTests(subject: LayerSubject): void {
     expect(cancelled).toBe(true);
   });
 
-  test("refuses what is not what was expected, cut off or too large, and leaves nothing", async () => {
+  test("refuses a source with another digest, an incomplete or a too large one, and leaves nothing", async () => {
     const { images } = subject().driver;
     const before = (await images.listLayers()).length;
     const tar = freshTar();
@@ -60,7 +60,7 @@ function importTests(subject: LayerSubject): void {
     expect((await images.listLayers()).length).toBe(before);
   });
 
-  test("says no to a path where it cannot open the server's files", async () => {
+  test("refuses a path where it cannot open the server's files", async () => {
     const { images } = subject().driver;
     if (images.localFiles) return;
     expect(await failure(images.importLayer({ path: "/etc/hostname" }, { signal }))).toBe("unimplemented no_local_files");
@@ -75,7 +75,7 @@ function importTests(subject: LayerSubject): void {
   });
 
   test(
-    "many at once make one",
+    "concurrent imports of one tar make one layer",
     async () => {
       const tar = freshTar();
       const layers = await Promise.all([importBytes(tar), importBytes(tar), importBytes(tar)]);
@@ -91,7 +91,7 @@ function commitTests(subject: LayerSubject): void {
   const exported = async (digest: string) => new Response(await subject().driver.images.exportLayer(digest, { signal })).bytes();
 
   test(
-    "takes what was written, and leaves the sandbox as it is",
+    "holds what was written, and leaves the sandbox unchanged",
     async () => {
       const { driver } = subject();
       const handle = await boot(subject());
@@ -118,7 +118,7 @@ function commitTests(subject: LayerSubject): void {
   );
 
   test(
-    "a sandbox on the new layer sees what it holds",
+    "a sandbox on the new layer has its files",
     async () => {
       const { driver } = subject();
       const spec = subject().spec();
@@ -134,7 +134,7 @@ function commitTests(subject: LayerSubject): void {
   );
 
   test(
-    "works on what was never started, and says when there is no sandbox",
+    "works on a sandbox that was never started, and is not_found without a sandbox",
     async () => {
       const { driver } = subject();
       const handle = await driver.create(subject().spec(), signal);
@@ -147,7 +147,7 @@ function commitTests(subject: LayerSubject): void {
   );
 
   test(
-    "refuses what is larger than allowed, and leaves nothing",
+    "refuses a layer above maxBytes, and leaves nothing",
     async () => {
       const { driver } = subject();
       const handle = await boot(subject());
@@ -164,7 +164,7 @@ function commitTests(subject: LayerSubject): void {
 function exportTests(subject: LayerSubject): void {
   const importTar = (tar: Uint8Array) => subject().driver.images.importLayer(streamOf(tar), { signal });
 
-  test("gives back the very bytes that were imported", async () => {
+  test("exports exactly the bytes that were imported", async () => {
     const { images } = subject().driver;
     const tar = freshTar({ path: "./odd/./path", text: "y" }, { path: "name", text: "again" });
     const { digest } = await importTar(tar);
@@ -172,7 +172,7 @@ function exportTests(subject: LayerSubject): void {
     expect(await failure(images.exportLayer(`sha256:${"2".repeat(64)}`, { signal }))).toBe("not_found layer_not_found");
   });
 
-  test("merges a row of layers into one", async () => {
+  test("merges layers into one", async () => {
     const { images } = subject().driver;
     const row = [await importTar(freshTar()), await importTar(freshTar())].map((l) => l.digest);
     const merged = await images.mergeLayers(row, { signal });

@@ -3,7 +3,7 @@ import type { SandboxHandle } from "../runtime/types.ts";
 import type { LayerInfo, LayerStorage } from "../storage/layers.ts";
 
 /**
- * The part of a driver that makes layers, of tars and of what sandboxes have changed, and gives their tars out.
+ * The part of a driver that makes layers, from tars and from the changes of sandboxes, and exports their tars.
  *
  * **Words.** Those of `StorageDriver`. An *image* is a list of layers, lowest first (`ImageRef.layers`). The driver knows layers only:
  * manifests, configurations, names and registries are the server's.
@@ -12,20 +12,20 @@ import type { LayerInfo, LayerStorage } from "../storage/layers.ts";
  * a registry. `mergeLayers` when they become too many.
  *
  * **Guarantees.**
- * - Whatever fails, aborts or is killed on the way leaves no layer, and no trace that a later call or a restart does not remove.
- * - Making a layer that is there already is fine and gives that one. Any number may be made at once.
- * - Everything in a layer's tar is hostile: whatever it holds, nothing is written outside the new layer, and not more than the bounds.
+ * - A call that fails, aborts or is killed leaves no layer, and nothing that a later call or a restart does not remove.
+ * - Making a layer that exists already returns that one. Any number of calls may run at once.
+ * - Layers' tars are hostile input: nothing is written outside the new layer, and not more than the bounds.
  *   Refused with `invalid_argument`, reason `bad_layer`: `..` in a path, links to what the layer does not hold, tars that are
  *   cut off or malformed. Leading `/` and `./` mean the root, as everywhere. `resource_exhausted`, reason `layer_too_large`: beyond the bounds.
  * - Device nodes of a tar are left out of the layer and reported (`onLeftOut`): sandboxes have their own. (`exportLayer` gives them back anyway.)
  * - Owners (plain, not those of any sandbox), modes, modification times in seconds, hard links, symbolic links, FIFOs, whiteouts, opaque
- *   directories, and the extended attributes `security.capability`, `user.*` and POSIX ACLs go in and come out. Other extended attributes
+ *   directories, and the extended attributes `security.capability`, `user.*` and POSIX ACLs are kept. Other extended attributes
  *   are left out.
- * - `exportLayer` gives exactly the bytes whose digest the layer's name is, also for a layer that was imported from elsewhere.
+ * - `exportLayer` gives exactly the bytes whose digest is the layer's name, also for an imported layer.
  * - `commit` takes what a sandbox has changed since its start, as a layer to put on top of the layers it was made from. The sandbox must be
  *   frozen, stopped or never started (`failed_precondition`, reason `sandbox_running`) and stays as it is: it may be thawed, go on, and be
  *   committed again. Each commit holds everything since the start, so of several commits of one sandbox only the newest goes into an image.
- *   What the driver itself put there (the agent's directory, hosts, hostname, resolv.conf) stays out.
+ *   Files of the driver itself (the agent's directory, hosts, hostname, resolv.conf) are left out.
  *
  * **Example.**
  * ```ts
@@ -45,11 +45,11 @@ export interface ImageDriver {
 }
 
 export interface ImageCapabilities {
-  /** The driver keeps layers, and makes and gives them out. */
+  /** The driver keeps, makes and exports layers. */
   readonly images: boolean;
 }
 
-/** Where layers come from, and how they leave. */
+/** Makes and exports layers. */
 export interface LayerMaker {
   /**
    * Most layers a sandbox can stand on; `create` refuses more with `invalid_argument`, reason `too_many_layers`. `mergeLayers` makes one of
@@ -64,12 +64,12 @@ export interface LayerMaker {
    * without reading the source (a stream is cancelled).
    */
   importLayer(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo>;
-  /** Makes what a sandbox has changed a layer. `not_found` for a sandbox that is not there. */
+  /** Makes a layer of a sandbox's changes. Throws `not_found` for an unknown sandbox. */
   commit(handle: SandboxHandle, options: CommitOptions): Promise<LayerInfo>;
-  /** One layer that can take the place of these (lowest first, in a row in their image): same sandbox, fewer layers. Copies no data. */
+  /** One layer that can replace these, which are consecutive in their image, lowest first: same files, fewer layers. Copies no data. */
   mergeLayers(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo>;
 
-  /** The layer's uncompressed tar. Cancelling the stream ends the work. `not_found`, reason `layer_not_found`, when there is none. */
+  /** The layer's uncompressed tar. Cancelling the stream ends the work. Throws `not_found`, reason `layer_not_found`, when there is none. */
   exportLayer(digest: string, options: { readonly signal: AbortSignal }): Promise<ReadableStream<Uint8Array>>;
 }
 
@@ -92,11 +92,11 @@ export interface ImportLayerOptions extends MakeLayerOptions {
   /** What the uncompressed tar must hash to; another one is `data_loss`, reason `bad_digest`. */
   readonly expectedDigest?: string;
   /**
-   * Digests of the layers that it will lie on, lowest first, those too that are still to come: its files then get other inode numbers than
-   * theirs, which a program in a sandbox would else take for the same files.
+   * Digests of the layers below it, lowest first, also of those that do not exist yet. Its files get inode numbers that differ from theirs; a program
+   * in a sandbox would take files with the same number for one file.
    */
   readonly above?: readonly string[];
-  /** Told now and then how many bytes of the source (as it comes, compressed or not) have been read so far. */
+  /** Called from time to time with the bytes of the source, as sent, that were read so far. */
   readonly onProgress?: (bytesRead: number) => void;
   /** Called with the device nodes that the layer does not have: how many, and the paths of some. */
   readonly onLeftOut?: (leftOut: { readonly count: number; readonly examples: readonly string[] }) => void;
@@ -104,8 +104,8 @@ export interface ImportLayerOptions extends MakeLayerOptions {
 
 export interface CommitOptions extends MakeLayerOptions {
   /**
-   * Absolute paths inside the sandbox, files or whole directories, of which no change enters the layer: what the image below holds there shows
-   * through. A directory that held nothing else stays out too. Names only; no pattern, and no symbolic link on the way is followed.
+   * Absolute paths inside the sandbox, files or directories, whose changes are left out of the layer, so that the image's own content stays visible. A
+   * directory with nothing else in it is left out too. Names, no patterns; symbolic links in them are not followed.
    */
   readonly leaveOut?: readonly string[];
 }
@@ -114,7 +114,7 @@ export interface CommitOptions extends MakeLayerOptions {
 export const DEFAULT_MAX_LAYER_BYTES = 64 * 1024 ** 3;
 export const DEFAULT_MAX_LAYER_ENTRIES = 4_000_000;
 
-/** For drivers without the ability `images`: every call is `unimplemented`. */
+/** The store of drivers without the capability `images`: every call rejects with `unimplemented`. */
 export function absentImages(driver: string): ImageStore {
   const absent = () =>
     Promise.reject(new AppError("unimplemented", `The ${driver} driver keeps no layers of its own`, { reason: "images_unimplemented" }));

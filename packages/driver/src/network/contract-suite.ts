@@ -4,7 +4,7 @@ import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "../contra
 /** Proves the guarantees of `NetworkDriver`. */
 export function networkTests(subject: Subject): void {
   test(
-    "changes whom a running sandbox may speak with, repeatably, also after a restart of the server",
+    "changes the network of a running sandbox, repeatably, also after a restart of the server",
     async () => {
       const { driver } = subject();
       const handle = await boot(subject());
@@ -21,7 +21,7 @@ export function networkTests(subject: Subject): void {
       await subject().reopen();
       await subject().driver.recover(handle);
       await subject().driver.setNetwork(handle, { internetAccess: false });
-      // The server itself reaches it whatever the rules say.
+      // The server reaches the agent with any policy.
       expect(await health(address)).toBe(204);
       await subject().driver.signal(handle, "SIGKILL");
       await subject().driver.wait(handle, never);
@@ -31,7 +31,7 @@ export function networkTests(subject: Subject): void {
   );
 
   test(
-    "finds nothing on a loopback port that nobody listens on, and no sandbox that has ended",
+    "finds nothing on an unused loopback port, and is not_found for a destroyed sandbox",
     async () => {
       const { driver } = subject();
       const handle = await boot(subject());

@@ -43,7 +43,7 @@ test("an IPv6 network is one that no IPv4 packet goes to", () => {
   expect(others.map(isIPv6Network)).toEqual(others.map(() => false));
 });
 
-test("what is allowed wins over what is denied, and what no entry names is open unless all is closed", () => {
+test("allowed entries override denied ones; other addresses are open with internetAccess", () => {
   const all = { internetAccess: true };
   expect(permittedRanges(all)).toEqual(ALL);
   expect(permittedRanges({ internetAccess: false })).toEqual([]);
@@ -58,7 +58,7 @@ test("what is allowed wins over what is denied, and what no entry names is open 
     range("9.9.9.9", "9.9.9.9"),
     range("9.9.10.0", "254.255.255.255"),
   ]);
-  // IPv6 there is none of.
+  // Sandboxes have no IPv6.
   expect(permittedRanges({ ...all, denyOut: ["::/0"] })).toEqual(ALL);
 });
 
@@ -72,7 +72,7 @@ test("all of IPv4 can be denied in parts", () => {
   ]);
 });
 
-test("what can't be enforced is told", () => {
+test("isEnforceable refuses too many entries and entries that are no networks", () => {
   const many = (count: number) => Array.from({ length: count }, (_, i) => `9.9.${i >> 8}.${i & 255}`);
   expect(isEnforceable({ internetAccess: true, allowOut: many(MAX_EGRESS_ENTRIES), denyOut: ["::/0", ...many(5)] })).toBe(true);
   for (const lists of [

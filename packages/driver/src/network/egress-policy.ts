@@ -1,16 +1,16 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** What may leave a sandbox: one value from the request to the kernel's rules. */
+/** Addresses that a sandbox may reach. The same value from the request to the kernel's rules. */
 export interface EgressPolicy {
-  /** False: no packet leaves the sandbox, but answers to the server that reaches in, and what goes to `allowOut`. */
+  /** False: packets leave the sandbox only as answers to the server's connections, and to `allowOut`. */
   readonly internetAccess: boolean;
-  /** IPv4 addresses and networks that may be reached, though `internetAccess` or `denyOut` says otherwise. They open nothing that is closed to every sandbox. */
+  /** IPv4 addresses and networks that may be reached, though `internetAccess` or `denyOut` says otherwise. Networks that are closed to every sandbox stay closed. */
   readonly allowOut?: readonly string[];
   /** Addresses and networks that may not be reached. IPv6 ones deny nothing: no sandbox has IPv6. */
   readonly denyOut?: readonly string[];
 }
 
-/** Entries of each list. The kernel holds them, and no sandbox's account pays for them. */
+/** Entries of each list. The kernel's memory for them does not count against the sandbox. */
 export const MAX_EGRESS_ENTRIES = 256;
 
 /** IPv4 addresses from `first` to `last`, both included. */
@@ -21,7 +21,7 @@ export interface AddressRange {
 
 const LAST_ADDRESS = 2 ** 32 - 1;
 
-/** What an IPv4 address or network (`1.2.3.4`, `1.2.3.0/24`) stands for; undefined for anything else. Bits below the prefix do not count. */
+/** The addresses of an IPv4 address or network (`1.2.3.4`, `1.2.3.0/24`); undefined for other text. Bits below the prefix are ignored. */
 export function parseRange(text: string): AddressRange | undefined {
   const [address = "", prefix = "32", ...more] = text.split("/");
   if (!isIPv4(address) || more.length > 0 || !isPrefix(prefix, 32)) return undefined;
@@ -40,7 +40,7 @@ export function isIPv6Network(text: string): boolean {
 
 const isPrefix = (text: string, most: number): boolean => /^(0|[1-9]\d{0,2})$/.test(text) && Number(text) <= most;
 
-/** URL writes every form of an IPv6 address in one way. */
+/** Whether an address is IPv4-mapped. URL normalises the forms of an IPv6 address. */
 const isMapped = (address: string): boolean => new URL(`http://[${address}]/`).hostname.startsWith("[::ffff:");
 
 /** The same addresses in ranges that neither overlap nor touch, lowest first. */

@@ -2,14 +2,14 @@ import type { SandboxHandle } from "../runtime/types.ts";
 import type { EgressPolicy } from "./egress-policy.ts";
 
 export interface NetworkCapabilities {
-  /** Whom a running sandbox may speak with can be changed (`setNetwork`). */
+  /** The network policy of a running sandbox can be changed (`setNetwork`). */
   readonly network: boolean;
-  /** What listens on loopback only, inside, can be connected to (`connectInside`): needs the sandbox and the server on one machine. */
+  /** The server can connect to loopback ports inside (`connectInside`): needs the sandbox and the server on one machine. */
   readonly loopback: boolean;
 }
 
 /**
- * The part of a driver that decides nothing and enforces everything about packets to and from a sandbox.
+ * The part of a driver that enforces the network policy of sandboxes. The policy itself is the server's.
  *
  * **Words.** *Egress* is what leaves a sandbox; *ingress* is what the server sends in, to the agent and to ports.
  *
@@ -19,7 +19,7 @@ export interface NetworkCapabilities {
  * **Guarantees.**
  * - The server reaches the agent and every port on the sandbox's address, whatever the policy for egress is.
  * - No sandbox reaches another one, or the machine, whatever the policy is.
- * - An address is never used again for another incarnation while a connection to the old one could exist.
+ * - An address is not given to another incarnation while a connection to the old one could exist.
  *
  * **Example.**
  * ```ts
@@ -32,15 +32,15 @@ export interface NetworkDriver {
   readonly capabilities: NetworkCapabilities;
 
   /**
-   * Replaces whom a sandbox may speak with, at once: what is no longer allowed is cut off in open connections too. Repeatable; a sandbox that
-   * is not running: `not_found`. Needs the capability `network`.
+   * Replaces the network policy, at once: open connections that it does not allow are cut too. Repeatable. Throws `not_found` for a sandbox that does
+   * not run, `invalid_argument` for a policy that cannot be enforced. Needs the capability `network`.
    */
   setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void>;
 
   /**
-   * Connects to a TCP port on which something inside listens on a loopback address only, so that `address` does not lead there. Resolves
-   * with a connected, non-blocking descriptor of this process, which is the caller's to close; with undefined when nothing listens. A sandbox
-   * that is not running: `not_found`. Needs the capability `loopback`.
+   * Connects to a TCP port inside that listens on a loopback address only, which `address` does not reach. Resolves with a connected, non-blocking
+   * descriptor of this process, which the caller closes; with undefined when nothing listens. Throws `not_found` for a sandbox that does not run.
+   * Needs the capability `loopback`.
    */
   connectInside(handle: SandboxHandle, port: number, signal: AbortSignal): Promise<number | undefined>;
 }

@@ -13,59 +13,59 @@ export interface ResourceLimits {
   readonly maxProcesses: number;
 }
 
-/** What a sandbox's own root and users do without; what is left out stays. */
+/** Restrictions for the users of a sandbox, root included. An absent member restricts nothing. */
 export interface Restrictions {
-  /** No program gains privileges by being started: neither set-user-id (sudo) nor file capabilities (ping) work. */
+  /** exec(2) grants no privileges: neither set-user-id (sudo) nor file capabilities (ping) work. */
   readonly noNewPrivileges?: boolean | undefined;
-  /** The sandbox's root looks into no process of another user: no CAP_SYS_PTRACE. Users still debug their own programs. */
+  /** Root of the sandbox cannot trace processes of other users: no CAP_SYS_PTRACE. Users can still debug their own programs. */
   readonly noPtrace?: boolean | undefined;
-  /** Files that one process may have open, from 1,024 (the agent needs as many) to what the driver allows; more is taken as that many. */
+  /** Files that one process may have open, from 1,024 (which the agent needs) to the driver's maximum, to which larger values are reduced. */
   readonly maxOpenFiles?: number | undefined;
 }
 
-/** What we want. A driver enforces it and decides nothing; it validates it once more. */
+/** The wanted sandbox. A driver enforces the spec, decides nothing, and validates the spec again. */
 export interface SandboxSpec {
   readonly sandboxId: SandboxId;
-  /** 1 at create, one more with each resume. Part of every address and route, so nothing stale can be reached. */
+  /** 1 at create, one more with each resume. Part of every address and route, so that a stale one reaches nothing. */
   readonly incarnation: number;
   readonly image: ImageRef;
-  /** Goes on from a snapshot, which stands on the layers of `image`. Absent: an empty disk and a boot. Needs the ability `snapshots`. */
+  /** Snapshot to start from, made on the layers of `image`. Absent: an empty disk and a boot. Needs the capability `snapshots`. */
   readonly from?: SnapshotRef;
   readonly hostname: string;
   readonly resources: ResourceLimits;
   readonly network: EgressPolicy;
   readonly restrictions?: Restrictions;
   readonly agent: {
-    /** Secret that `/init` of the agent asks for; handed over so that nothing but the agent and root inside can read it. */
+    /** Secret that `/init` of the agent requires. Inside only the agent and root can read it. */
     readonly initKey: string;
   };
-  /** Small facts of the server's own, kept with the sandbox and given back by `inspect`; at most 4 KiB in all. */
+  /** Facts of the server, kept with the sandbox and returned by `inspect`; at most 4 KiB in all. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What a driver has kept of a spec. Sandboxes of earlier versions lack what is optional. */
+/** The part of a spec that a driver keeps. Sandboxes of earlier versions may lack optional members. */
 export interface KeptSpec extends Omit<SandboxSpec, "agent" | "from" | "hostname" | "image"> {
   readonly image: { readonly digest?: string; readonly layers: readonly string[] };
   /** Secret: never logged. */
   readonly initKey?: string;
 }
 
-/** How a driver finds its sandbox again. Small, serialisable, holds no pid, path or address. */
+/** Identifies a sandbox for its driver. Small and serialisable; holds no pid, path or address. */
 export interface SandboxHandle {
   readonly driver: string;
   readonly sandboxId: SandboxId;
   readonly incarnation: number;
 }
 
-/** Where the agent and the ports of a sandbox are reached, valid for this incarnation only. */
+/** Address of a sandbox's agent and ports, valid for one incarnation. */
 export interface AgentAddress {
   readonly host: string;
   readonly agentPort: number;
 }
 
 /**
- * `created`: exists, nothing of it runs. `running`: its init runs. `stopped`: its init has ended, traces may remain. `paused`: there is a
- * whole generation of it.
+ * `created`: exists, without processes. `running`: its init runs. `stopped`: its init has ended, resources may be left. `paused`: it has a whole
+ * generation and no init.
  */
 export type RuntimePhase = "created" | "running" | "stopped" | "paused";
 
@@ -96,23 +96,23 @@ export interface ResourceStats {
   readonly oomKills: number;
 }
 
-/** What is short. */
+/** The wanted amounts of a `reclaim`. */
 export interface Reclaim {
   readonly memoryBytes: number;
   readonly processes: number;
 }
 
-/** What there is on the machine for all sandboxes together, and how much of it is free now. */
+/** Resources of the machine for all sandboxes together, and their free part. */
 export interface Capacity {
   readonly memoryLimitBytes: number;
-  /** What sandboxes can still take; what the kernel can reclaim from them at any time (cached files) counts as free. */
+  /** Memory that sandboxes can still take; memory that the kernel can reclaim from them at any time (cached files) counts as free. */
   readonly memoryFreeBytes: number;
   /** Processes and threads. */
   readonly processLimit: number;
   readonly processesFree: number;
-  /** Size of what sandboxes write to. */
+  /** Size of the storage of sandboxes. */
   readonly diskLimitBytes: number;
-  /** What can still be written before growth is paused; 0 while it is. */
+  /** Bytes that can still be written before its growth is paused; 0 while growth is paused. */
   readonly diskFreeBytes: number;
 }
 

@@ -7,7 +7,7 @@ export function storageTests(subject: LayerSubject): void {
   const importTar = (tar: Uint8Array) => subject().driver.images.importLayer(streamOf(tar), { signal });
 
   test(
-    "is still there after a restart",
+    "a layer survives a restart",
     async () => {
       const layer = await importTar(freshTar());
       await subject().reopen();
@@ -17,7 +17,7 @@ export function storageTests(subject: LayerSubject): void {
   );
 
   test(
-    "removes a layer, but not under a sandbox",
+    "removeLayer removes a layer, but not one that a sandbox uses",
     async () => {
       const { driver } = subject();
       const spec = subject().spec();

@@ -1,10 +1,11 @@
-/** The layers that there are. */
+/** The existing layers. */
 export interface LayerStorage {
   hasLayer(digest: string): Promise<boolean>;
   /** Facts of one layer. `not_found`, reason `layer_not_found`, when there is none. */
   getLayer(digest: string): Promise<LayerInfo>;
   /** Every whole layer, in no order. */
   listLayers(): Promise<readonly LayerInfo[]>;
+  /** Repeatable; succeeds when there is none. Throws `failed_precondition`, reason `layer_in_use` (`StorageDriver`). */
   removeLayer(digest: string): Promise<void>;
 }
 
@@ -13,6 +14,6 @@ export interface LayerInfo {
   readonly digest: string;
   /** Bytes of the uncompressed tar. */
   readonly sizeBytes: number;
-  /** When it came into being here, milliseconds since 1970. */
+  /** When it was made on this machine, milliseconds since 1970. */
   readonly createdAt: number;
 }

@@ -6,7 +6,7 @@ export interface ImageRef {
   readonly layers: readonly string[];
 }
 
-/** What a sandbox goes on from, instead of an empty disk and a boot. */
+/** The snapshot from which a sandbox starts, instead of an empty disk and a boot. */
 export interface SnapshotRef {
   readonly snapshot: string;
   /** True: its processes go on. A snapshot without memory: `failed_precondition`, reason `no_memory_snapshot`. */

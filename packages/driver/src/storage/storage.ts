@@ -2,25 +2,25 @@ import type { SnapshotStore } from "../snapshots.ts";
 import type { LayerStorage } from "./layers.ts";
 
 export interface StorageCapabilities {
-  /** The driver keeps layers, and makes and gives them out (`StorageDriver.images`, `ImageDriver.images`). */
+  /** The driver keeps, makes and exports layers (`StorageDriver.images`, `ImageDriver.images`). */
   readonly images: boolean;
   /** Running sandboxes can be captured, and others started from that (`StorageDriver.snapshots`); with memory if `checkpoint` says so. */
   readonly snapshots: boolean;
 }
 
 /**
- * The part of a driver that keeps what lies on disk: what is there can be listed, and what is listed can be removed.
+ * The part of a driver that keeps layers and snapshots on disk: everything on disk is listed, and everything listed can be removed.
  *
  * **Words.** A *layer* is a changeset of the OCI image format; it is named by the SHA-256 of its uncompressed tar, `sha256:<64 hex>`, which
- * OCI calls its diff id. Layers are shared. A *volume* is the disk of one sandbox, on which lies what the sandbox has changed.
+ * OCI calls its diff id. Layers are shared. A *volume* is the disk of one sandbox, with the changes of the sandbox.
  *
- * **Life.** The part images makes a layer; it stays, unchanged, until `removeLayer`. A volume comes with `create` and goes with `destroy`,
- * and so does a generation (`CheckpointDriver`): both are named by `RuntimeDriver.list`, because they are parts of a sandbox.
+ * **Life.** The part images makes a layer; it stays, unchanged, until `removeLayer`. `create` makes a volume and `destroy` removes it, with the
+ * generation of `CheckpointDriver`. Both are parts of a sandbox, which `RuntimeDriver.list` includes.
  *
  * **Guarantees.**
  * - A layer that `hasLayer` knows is whole and never changes. A restart of the server or of the machine loses none.
- * - `removeLayer` refuses while a sandbox stands on the layer (`failed_precondition`, reason `layer_in_use`, `details.sandboxes`) or a
- *   snapshot (`details.snapshots`). From then on the layer is not found; succeeds when there is none. `create` and `removeLayer` at once: one of the two fails.
+ * - `removeLayer` refuses while a sandbox uses the layer (`failed_precondition`, reason `layer_in_use`, `details.sandboxes`) or a
+ *   snapshot (`details.snapshots`). Afterwards the layer is not found; a missing layer is no error. Of a concurrent `create` and `removeLayer` one fails.
  *
  * **Example.**
  * ```ts

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { boot, never, reasonOf, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
 
-/** What the driver reports of a sandbox's use and of the machine, and when it gives the machine back. */
+/** Tests of `stats`, `fingerprint` and `release`. */
 export function accountTests(subject: Subject): void {
   test(
     "counts what a running sandbox uses, within its limits",
@@ -19,7 +19,7 @@ export function accountTests(subject: Subject): void {
     TIMEOUT_MS,
   );
 
-  test("refuses to give the machine back while sandboxes are left", async () => {
+  test("release is refused while there are sandboxes", async () => {
     const { driver } = subject();
     const handle = await driver.create(subject().spec(), never);
     expect(await reasonOf(driver.release())).toBe("sandboxes_left");

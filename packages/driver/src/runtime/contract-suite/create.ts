@@ -3,9 +3,9 @@ import { newSandboxId } from "@boxyard/core";
 import { boot, codeOf, health, listed, never, reasonOf, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
 import type { SandboxHandle } from "../types.ts";
 
-/** What `create` promises. */
+/** Tests of `create`. */
 export function createTests(subject: Subject): void {
-  test("leaves a sandbox of which nothing runs", async () => {
+  test("makes a sandbox without processes", async () => {
     const { driver } = subject();
     const spec = { ...subject().spec(), labels: { owner: "tests" } };
     const handle = await driver.create(spec, never);
@@ -16,7 +16,7 @@ export function createTests(subject: Subject): void {
     expect(await codeOf(driver.signal(handle, "SIGKILL"))).toBe("not_found");
   });
 
-  test("keeps what a server that has lost its store must know", async () => {
+  test("keeps the spec for a server that has lost its store", async () => {
     const { driver } = subject();
     const spec = { ...subject().spec(), labels: { owner: "tests" }, restrictions: { noPtrace: true } };
     const handle = await driver.create(spec, never);
@@ -31,7 +31,7 @@ export function createTests(subject: Subject): void {
     expect((await driver.inspect(handle)).phase).toBe("created");
   });
 
-  test("refuses what is left of the same id", async () => {
+  test("refuses an id that exists already", async () => {
     const { driver } = subject();
     const spec = subject().spec();
     const handle = await driver.create(spec, never);
@@ -67,7 +67,7 @@ export function createTests(subject: Subject): void {
   });
 }
 
-/** What `start` promises. */
+/** Tests of `start`. */
 export function startTests(subject: Subject): void {
   test(
     "resolves when the agent answers",
@@ -81,7 +81,7 @@ export function startTests(subject: Subject): void {
   );
 
   test(
-    "is done once",
+    "is refused a second time",
     async () => {
       const { driver } = subject();
       const handle = await boot(subject());
@@ -109,7 +109,7 @@ export function startTests(subject: Subject): void {
     TIMEOUT_MS,
   );
 
-  test("of what is not there is not_found", async () => {
+  test("an unknown sandbox is not_found", async () => {
     const { driver } = subject();
     const handle = { driver: driver.name, sandboxId: newSandboxId(), incarnation: 1 };
     expect(await codeOf(driver.start(handle, never))).toBe("not_found");
@@ -131,7 +131,7 @@ export function startTests(subject: Subject): void {
   );
 
   test(
-    "of a later incarnation makes older handles not_found",
+    "older handles are not_found for a later incarnation",
     async () => {
       const { driver } = subject();
       const handle = await boot(subject(), { ...subject().spec(), incarnation: 2 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { newSandboxId } from "@boxyard/core";
 import { boot, codeOf, listed, never, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
 
-/** How a sandbox ends, and what `wait` says of it. */
+/** Tests of `signal`, and of the end that `wait` reports. */
 export function endTests(subject: Subject): void {
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {
     test(
@@ -24,7 +24,7 @@ export function endTests(subject: Subject): void {
   }
 
   test(
-    "the agent's end is the sandbox's",
+    "the sandbox ends with its agent",
     async () => {
       const { driver } = subject();
       const handle = await boot(subject());
@@ -37,7 +37,7 @@ export function endTests(subject: Subject): void {
   );
 
   test(
-    "a wait can be given up, and there may be many",
+    "a wait can be aborted, and others of the sandbox go on",
     async () => {
       const { driver } = subject();
       const handle = await boot(subject());
@@ -54,7 +54,7 @@ export function endTests(subject: Subject): void {
   );
 }
 
-/** What `destroy` promises. */
+/** Tests of `destroy`. */
 export function destroyTests(subject: Subject): void {
   test(
     "works from every phase, and again",
@@ -76,7 +76,7 @@ export function destroyTests(subject: Subject): void {
     TIMEOUT_MS,
   );
 
-  test("of what never was succeeds", async () => {
+  test("succeeds for an unknown sandbox", async () => {
     const { driver } = subject();
     await driver.destroy({ driver: driver.name, sandboxId: newSandboxId(), incarnation: 1 });
     expect(await listed(driver)).toEqual([]);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
 
-/** What `freeze` and `thaw` promise; where they are absent, that the driver says so. */
+/** Tests of `freeze` and `thaw`; without the capability, that both are refused. */
 export function freezeTests(subject: Subject): void {
   test(
     "stops everything, the agent too, until the thaw; both are repeatable",

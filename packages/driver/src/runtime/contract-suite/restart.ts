@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { newSandboxId } from "@boxyard/core";
 import { boot, codeOf, health, listed, never, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
 
-/** What a new driver finds of what an earlier one made. */
+/** Tests of a new driver on the machine of an earlier one. */
 export function restartTests(subject: Subject): void {
   test(
     "a new driver lists, recovers and ends what an earlier one made",
@@ -42,7 +42,7 @@ export function restartTests(subject: Subject): void {
     TIMEOUT_MS,
   );
 
-  test("what was never there, or is gone, is not_found", async () => {
+  test("recover of an unknown sandbox is not_found", async () => {
     await subject().reopen();
     const { driver } = subject();
     const handle = { driver: driver.name, sandboxId: newSandboxId(), incarnation: 1 };
