@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { atOnce } from "./at-once.ts";
 
-test("each item once, in order, and no more at a time than the limit", async () => {
+test("work is called once for each item, in order, at most `limit` times at once", async () => {
   const seen: number[] = [];
   let [running, most] = [0, 0];
   await atOnce([1, 2, 3, 4, 5], 2, async (item) => {
@@ -13,7 +13,7 @@ test("each item once, in order, and no more at a time than the limit", async () 
   expect([seen, most]).toEqual([[1, 2, 3, 4, 5], 2]);
 });
 
-test("after a failure no further one begins", async () => {
+test("after a failure no further call begins", async () => {
   const seen: number[] = [];
   const work = atOnce([1, 2, 3, 4], 1, async (item) => {
     seen.push(item);

@@ -1,4 +1,4 @@
-/** Calls `work` for each item, in order, at most `limit` at a time. After the first failure no further one begins, and that failure is thrown. */
+/** Calls `work` for each item, in order, at most `limit` calls at a time. After a failure no further call begins, and the first error is thrown. */
 export async function atOnce<T>(items: Iterable<T>, limit: number, work: (item: T) => Promise<void>): Promise<void> {
   const queue = items[Symbol.iterator]();
   let failed = false;

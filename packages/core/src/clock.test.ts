@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FakeClock, systemClock } from "./clock.ts";
 
-test("a clock that is moved wakes its sleepers in the order of their times", async () => {
+test("advancing a fake clock wakes sleepers in the order of their times", async () => {
   const clock = new FakeClock(1000);
   const woken: string[] = [];
   const wake = (name: string, ms: number) => clock.sleep(ms).then(() => woken.push(`${name} at ${clock.now()}`));

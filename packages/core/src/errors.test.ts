@@ -8,7 +8,7 @@ test("there are the 16 codes, each with an HTTP status of an error", () => {
   expect(ERROR_CODES.filter(isRetryable)).toEqual(["aborted", "unavailable"]);
 });
 
-test("an error has its code as its reason unless told otherwise, and is known by either", () => {
+test("the reason of an error is its code by default; isAppError matches either", () => {
   const plain = new AppError("not_found", "There is none");
   const exact = new AppError("not_found", "There is none", { reason: "sandbox_not_found", details: { a: 1 } });
   expect([plain.reason, exact.reason, exact.details]).toEqual(["not_found", "sandbox_not_found", { a: 1 }]);
@@ -16,7 +16,7 @@ test("an error has its code as its reason unless told otherwise, and is known by
   expect([isAppError(exact, "other"), isAppError(new Error("x")), isAppError(undefined)]).toEqual([false, false, false]);
 });
 
-test("a wrapped error keeps code, reason and details, and names what failed", () => {
+test("a wrapped error keeps code, reason and details, and begins with the operation", () => {
   const cause = new AppError("unavailable", "no room", { reason: "full", details: { retryAfter: 2 } });
   expect(wrapError("starting", cause)).toMatchObject({
     code: "unavailable",

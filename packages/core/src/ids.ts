@@ -14,7 +14,7 @@ export type TeamId = Branded<string, "TeamId">;
 
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789";
 const SANDBOX_ID = /^i[a-z0-9]{20}$/;
-/** What can stand where an id is expected. */
+/** Text that may be an id. */
 const ID_WORD = /^[A-Za-z0-9_-]{1,128}$/;
 
 function randomText(length: number): string {
@@ -35,7 +35,7 @@ export const newTeamId = (): TeamId => crypto.randomUUID() as TeamId;
 
 /**
  * Parses a sandbox id; the suffix `-<clientID>` of older clients is dropped. Throws `not_found`, reason `sandbox_not_found`, for a word that no
- * sandbox can have as its id (clients tell "there is none" by it), and `invalid_argument`, reason `invalid_sandbox_id`, for what is no word.
+ * sandbox can have as its id (clients expect that for an unknown sandbox), and `invalid_argument`, reason `invalid_sandbox_id`, for other text.
  */
 export function parseSandboxId(text: string): SandboxId {
   const id = text.split("-", 1)[0] ?? "";
@@ -44,7 +44,7 @@ export function parseSandboxId(text: string): SandboxId {
   throw sandboxNotFound(text);
 }
 
-/** Also for sandboxes of other teams: whether those exist is none of the caller's business. */
+/** The error for a missing sandbox, and for one of another team: the caller must not learn whether that exists. */
 export const sandboxNotFound = (id: string) =>
   new AppError("not_found", `Sandbox "${id}" doesn't exist or you don't have access to it`, { reason: "sandbox_not_found" });
 

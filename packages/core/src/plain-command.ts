@@ -1,9 +1,9 @@
-/** What means itself in a word of a shell, outside of quotes. */
+/** Characters without special meaning for a shell, outside of quotes. */
 const PLAIN = /^[A-Za-z0-9_@%+=:,./-]$/;
 
 /**
- * The words of a command that needs no shell: plain ones, and quoted texts in which nothing is put in. Undefined: only a shell knows what it
- * means (variables, patterns, several commands). So a command in exec form, which clients send as one line, runs in an image without a shell.
+ * The words of a command line that needs no shell: plain words, and quoted texts without substitutions. Undefined for a line that needs one (variables,
+ * patterns, several commands). With it a command in exec form, which clients send as one line, runs in an image without a shell.
  */
 export function plainCommand(line: string): string[] | undefined {
   const words: string[] = [];

@@ -6,7 +6,7 @@ export interface RoundsOptions {
   readonly everyMs: number;
   /** The first round comes at once; by default after `everyMs`. */
   readonly isFirstAtOnce?: boolean;
-  /** A round that failed is told here; the next comes anyway. */
+  /** Called with the error of a failed round; the next round runs anyway. */
   onError(error: unknown): void;
 }
 

@@ -7,7 +7,7 @@ export class Semaphore {
     this.free = places;
   }
 
-  /** A place, until it is disposed of. Rejects with the signal's reason. */
+  /** Waits for a place, which is held until it is disposed of. Rejects with the signal's reason. */
   async enter(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
     if (this.free > 0) this.free--;
@@ -30,7 +30,7 @@ export class Semaphore {
   private async wait(signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const giveUp = () => {
-      // Who was let in already has the place; its work sees the signal.
+      // A caller that was already given a place keeps it; its work sees the signal.
       if (this.waiting.delete(resolve)) reject(signal.reason);
     };
     this.waiting.add(resolve);

@@ -17,7 +17,7 @@ export interface StepEvent {
   /** Wall time of its begin, milliseconds since 1970, with fractions. */
   readonly startedAt: number;
   readonly durationMs: number;
-  /** What was used while it ran, where the observer has a meter; also by others, if there were any. */
+  /** CPU time while it ran, if the observer has a meter; other work at the same time counts too. */
   readonly cpuMs?: CpuMs;
   readonly error?: unknown;
 }
@@ -64,7 +64,7 @@ export async function runSteps<C>(
   }
 }
 
-/** Takes note of a step's begin; to be called at its end. */
+/** Starts the measurement of a step; the returned function ends it. */
 function begin(name: string, observer: StepObserver): (error?: unknown) => void {
   const before = observer.meter?.();
   const startedAt = performance.now();

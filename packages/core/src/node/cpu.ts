@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** CPU that this process has used so far, milliseconds. */
+/** CPU time of this process so far, in milliseconds. */
 export function ownCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
-/** CPU that the living threads of a process have used so far, milliseconds; nothing when it has gone. */
+/** CPU time of the living threads of a process so far, in milliseconds; 0 when it has ended. */
 export function processCpuMs(pid: number | string): number {
   try {
     const tasks = readdirSync(`/proc/${pid}/task`);
@@ -17,7 +17,7 @@ export function processCpuMs(pid: number | string): number {
   }
 }
 
-/** Processes of a cgroup and of all below it; none when it has gone. */
+/** Pids of the processes in a cgroup and in all below it; none when it was removed. */
 export function pidsBelow(cgroup: string): string[] {
   try {
     const own = readFileSync(`${cgroup}/cgroup.procs`, "utf8").split("\n").filter(Boolean);

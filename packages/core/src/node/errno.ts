@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from "../errors.ts";
 
-/** What each kernel error means for a caller. Anything not listed is `internal`. */
+/** Code for each error of the kernel. Others are `internal`. */
 const CODES: Readonly<Record<string, ErrorCode>> = {
   ENOENT: "not_found",
   ESRCH: "not_found",
@@ -38,12 +38,12 @@ export function errnoOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** A disk of the machine's that fails, or takes no writes. */
+/** Errors of a disk that fails, or is read-only. */
 const DISK_FAULTS: ReadonlySet<string> = new Set(["EIO", "EROFS"]);
 
 /**
- * True when the kernel refused for lack of something that comes back: memory, processes, descriptors, disk, or a lock that somebody holds. Also of a
- * disk that fails: nothing is wrong with the request.
+ * True when the kernel refused for lack of something that may be free again later: memory, processes, descriptors, disk, or a lock. Also for a failing disk,
+ * because nothing is wrong with the request.
  */
 export const isTransientErrno = (error: unknown): boolean => isTransientErrnoName(errnoOf(error) ?? "");
 

@@ -5,7 +5,7 @@ import { errno, lazyLibc, lazyLibcIfThere } from "./libc.ts";
 const EBADF = 9;
 const ENOENT = 2;
 
-test("the named functions are there, and errno says why one failed", () => {
+test("the named functions are loaded, and errno is that of a failed call", () => {
   const libc = lazyLibc("fcntl", "listxattr");
   expect(libc().fcntl(-1, 1, 0)).toBe(-1);
   expect(errno()).toBe(EBADF);
@@ -14,7 +14,7 @@ test("the named functions are there, and errno says why one failed", () => {
   expect(errno()).toBe(ENOENT);
 });
 
-test("a second list is loaded beside the first, with the same errno", () => {
+test("a second list is loaded in addition to the first, with the same errno", () => {
   const [first, second] = [lazyLibc("fcntl"), lazyLibc("kill")];
   expect(first().fcntl(-1, 1, 0)).toBe(-1);
   expect(errno()).toBe(EBADF);
@@ -23,7 +23,7 @@ test("a second list is loaded beside the first, with the same errno", () => {
   expect("fcntl" in second()).toBe(false);
 });
 
-test("a caller that can do without gets the same functions", () => {
+test("lazyLibcIfThere loads the same functions", () => {
   const libc = lazyLibcIfThere("fcntl");
   expect(libc()?.fcntl(-1, 1, 0)).toBe(-1);
   expect(errno()).toBe(EBADF);

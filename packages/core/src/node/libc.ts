@@ -1,7 +1,7 @@
 import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
 
 /*
- * Functions of the C library that Bun does not offer. All are declared here; a package loads those that it uses.
+ * Functions of the C library that Bun lacks. All are declared here; a package loads those that it uses.
  *
  * errno: its address is asked once and read with a plain memory read directly after the call, with no allocation in between, so that
  * nothing of the engine can set it first. The address is of this thread; each worker loads this module for itself.
@@ -43,7 +43,7 @@ type FunctionName = keyof typeof FUNCTIONS;
 
 let errnoAt: Pointer | undefined;
 
-/** `errno` comes along: a second load would cost as much as the first. */
+/** Loads the functions together with `__errno_location`, because a second load would cost as much as the first. */
 function load<Name extends FunctionName>(names: readonly Name[]) {
   const { __errno_location } = FUNCTIONS;
   const wanted = Object.fromEntries(names.map((name) => [name, FUNCTIONS[name]])) as Pick<typeof FUNCTIONS, Name>;
@@ -66,7 +66,7 @@ export function lazyLibc<const Name extends FunctionName>(...names: readonly Nam
   };
 }
 
-/** As `lazyLibc`, but gives undefined where the machine's C library is another one: the caller then does without. */
+/** As `lazyLibc`, but gives undefined on a machine with another C library. */
 export function lazyLibcIfThere<const Name extends FunctionName>(
   ...names: readonly Name[]
 ): () => ReturnType<typeof load<Name>> | undefined {
@@ -83,7 +83,7 @@ export function lazyLibcIfThere<const Name extends FunctionName>(
   };
 }
 
-/** The number of the call that just failed. */
+/** The errno of the call that just failed. */
 export function errno(): number {
   return errnoAt === undefined ? 0 : read.i32(errnoAt, 0);
 }

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { LogDestination } from "./log-destination.ts";
 import { createLogger } from "./logger.ts";
 
-test("a logger on a full disk says nothing and throws nothing", () => {
+test("a logger on a full disk does not throw", () => {
   // Every write to this device ends with ENOSPC.
   const logger = createLogger("test", { file: "/dev/full" });
   for (let i = 0; i < 1000; i++) logger.error({ err: new Error("cause") }, "a line");
 });
 
-test("what was dropped is counted, and told when lines can be written again", () => {
+test("dropped lines are counted, and reported when lines can be written again", () => {
   const directory = mkdtempSync(join(tmpdir(), "boxyard-log-"));
   try {
     const disk = { isFull: false };

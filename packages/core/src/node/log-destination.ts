@@ -14,8 +14,8 @@ export interface LogPlace {
 }
 
 /**
- * Where the lines of a log go: a file or standard error, written at once. Never throws, because a log must not end the program that writes it: lines that
- * cannot be written (a full disk, a reader that has gone) are dropped and counted, and the count is told as soon as a line can be written again.
+ * Writes the lines of a log to a file or to standard error, synchronously. `write` never throws, because a log must not end its program: lines that cannot
+ * be written (a full disk, a closed pipe) are dropped and counted, and the count is written as soon as a line can be written again.
  */
 export class LogDestination {
   private readonly fd: number;
@@ -57,7 +57,7 @@ export class LogDestination {
       try {
         written += this.writeTo(this.fd, bytes, written, bytes.length - written);
       } catch (error) {
-        // A pipe whose reader is slow; for one that does not read at all nobody waits long.
+        // A pipe whose reader is slow. The wait is bounded, for a reader that never reads.
         if ((error as { code?: string }).code !== "EAGAIN" || ++tries > EAGAIN_TRIES) throw error;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, EAGAIN_PAUSE_MS);
       }

@@ -17,7 +17,7 @@ const linesOf = (name: string) =>
     .split("\n")
     .map((text) => (JSON.parse(text) as { n: number }).n);
 
-test("a log is bounded in size and number, its lines are in order, and what others write to the open file comes with it", () => {
+test("logs are bounded in size and number and keep their order, also for lines of other processes", () => {
   const path = join(directory, "log");
   writeFileSync(path, line(0));
   const fd = openSync(path, "a");

@@ -4,7 +4,7 @@ export interface RotationOptions {
   /** The log, open for appending (`O_APPEND`), perhaps by several processes. */
   readonly fd: number;
   readonly path: string;
-  /** The log is put aside when it is larger, in bytes. */
+  /** Size in bytes from which on the log is rotated. */
   readonly maxBytes: number;
   /** How many older ones are kept, as `path.1` (the newest) and so on. */
   readonly keep: number;
@@ -16,14 +16,14 @@ export interface RotationOptions {
  */
 export class LogRotation {
   private readonly options: RotationOptions;
-  /** What is written before the size is looked at again. */
+  /** Bytes to write before the size is checked again. */
   private untilLook = 0;
 
   constructor(options: RotationOptions) {
     this.options = options;
   }
 
-  /** Bytes were written. True when the log was put aside just now. Never throws. */
+  /** To be called after a write. True when the log was rotated. Never throws. */
   wrote(bytes: number): boolean {
     this.untilLook -= bytes;
     if (this.untilLook > 0) return false;

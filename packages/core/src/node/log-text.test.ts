@@ -10,6 +10,6 @@ test("a line of the log reads as a sentence, with its fields behind it", () => {
   );
 });
 
-test("what is no line of the log stays as it is", () => {
+test("other lines stay unchanged", () => {
   for (const line of ["Boxyard runs at http://x.", "{", '{"a":1}', ""]) expect(logLineAsText(line)).toBe(line);
 });

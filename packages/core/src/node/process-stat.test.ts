@@ -15,7 +15,7 @@ test("reads the line of this process", () => {
   } as typeof stat);
 });
 
-test("one that has ended and is not collected counts as gone, as one that never was", async () => {
+test("a zombie and an unknown pid are undefined", async () => {
   // The shell does not wait for its child, which has ended when it says so.
   const shell = Bun.spawn(["sh", "-c", "sh -c 'echo $$' & exec sleep 60"], { stdout: "pipe" });
   const { value } = await shell.stdout.getReader().read();

@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 
-/** What the kernel says of a process in `/proc/<pid>/stat` (proc(5)), as far as somebody here asks. */
+/** What the kernel says of a process in `/proc/<pid>/stat` (proc(5)); only the fields that are used. */
 export interface ProcessStat {
   /** `R`, `S`, `D`, `T`, `Z` and so on. */
   readonly state: string;
   /** The process that it is a child of now. */
   readonly parentPid: number;
-  /** When it started, in clock ticks since boot: a pid alone may be another's by now. */
+  /** When it started, in clock ticks since boot. Identifies the process, because pids are reused. */
   readonly startTicks: number;
 }
 
-/** Undefined when there is no such process, also when it has ended and only waits to be collected. Other faults are thrown. */
+/** The status of a process; undefined when there is none, or when it is a zombie. Throws other errors. */
 export function processStat(pid: number | "self"): ProcessStat | undefined {
   const stat = readStat(pid);
   return stat === undefined || stat.state === "Z" || stat.state === "X" ? undefined : stat;
