@@ -3,7 +3,7 @@ import { type AgentAccess, headersOf, urlOf } from "./access.ts";
 
 export type FileContent = Blob | string;
 
-/** A file inside, as root may read it. Cancelling the stream ends the transfer. */
+/** Reads a file in a sandbox, as root. Cancelling the stream ends the transfer. Throws `internal`, reason `file_not_given`. */
 export async function getFile(agent: AgentAccess, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
   const query = new URLSearchParams({ path, username: "root" });
   const init = { headers: headersOf(agent, "root"), redirect: "manual", keepalive: false, timeout: false, signal } as RequestInit;
@@ -13,7 +13,7 @@ export async function getFile(agent: AgentAccess, path: string, signal: AbortSig
   throw new AppError("internal", `The sandbox did not give a file (status ${response.status})`, { reason: "file_not_given" });
 }
 
-/** Writes a file inside, as root. */
+/** Writes a file in a sandbox, as root. Throws `internal`, reason `file_not_taken`. */
 export async function putFile(agent: AgentAccess, path: string, content: FileContent, signal: AbortSignal): Promise<void> {
   const query = new URLSearchParams({ path, username: "root" });
   const response = await fetch(`${urlOf(agent)}/files?${query}`, {

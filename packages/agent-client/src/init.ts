@@ -4,7 +4,7 @@ import type { AgentAddress } from "@boxyard/driver";
 /** Body of the agent's `POST /init` (docs/contract/agent.md, Init), as far as this server uses it. */
 export interface InitBody {
   readonly accessToken: string;
-  /** Left out: the agent keeps what it has. */
+  /** Absent: the agent keeps its environment. */
   readonly envVars?: Readonly<Record<string, string>>;
   readonly defaultUser: string;
   readonly defaultWorkdir: string;
@@ -17,7 +17,7 @@ export interface InitBody {
 
 const ATTEMPT_MS = 2000;
 const AGENT_LIMIT_MS = 10_000;
-/** For an agent to stop its commands, which it gives up itself after two seconds; and for one that hangs to say nothing. */
+/** Limit on a freeze: the agent itself fails after two seconds; one that hangs does not answer. */
 const FREEZE_MS = 6_000;
 const UNFREEZE_MS = 3_000;
 const FIRST_WAIT_MS = 5;
@@ -43,7 +43,7 @@ export class AgentClient {
     this.limitMs = limitMs;
   }
 
-  /** Hands the agent its token and settings; returns when it has taken them. */
+  /** Sends the agent its token and settings, repeatedly until it accepts them. Throws `internal`, reason `agent_refused`, or `deadline_exceeded`, reason `agent_silent`. */
   async init(address: AgentAddress, initKey: string, body: InitBody, signal: AbortSignal): Promise<void> {
     const end = this.clock.monotonic() + this.limitMs;
     let waitMs = FIRST_WAIT_MS;
@@ -62,8 +62,8 @@ export class AgentClient {
 
   /**
    * Has the agent stop its commands, so that nothing changes while the sandbox is kept. Throws `unavailable`, reason `agent_silent` or
-   * `not_frozen`, when it does not answer within six seconds or they do not stop. An agent that goes on later than that thaws what it has
-   * frozen, since nobody waits for its answer any more.
+   * `not_frozen`, when it does not answer within six seconds or they do not stop. An agent that answers later thaws what it has frozen, because its
+   * caller has left.
    */
   async freeze(address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<void> {
     const status = await this.order("freeze?mode=hierarchy", { address, accessToken, limitMs: FREEZE_MS }, signal);
@@ -73,7 +73,7 @@ export class AgentClient {
     throw new AppError("unavailable", message, { reason });
   }
 
-  /** Lets the commands go on when they are not to be kept after all. Repeatable; throws `unavailable` when that is not done within three seconds. */
+  /** Thaws the commands after a failed pause. Repeatable; throws `unavailable` when that takes more than three seconds. */
   async unfreeze(address: AgentAddress, accessToken: string, signal: AbortSignal): Promise<void> {
     const status = await this.order("unfreeze", { address, accessToken, limitMs: UNFREEZE_MS }, signal);
     if (status !== 204) throw new AppError("unavailable", "The sandbox's agent did not thaw its commands", { reason: "agent_silent" });
@@ -106,7 +106,7 @@ export class AgentClient {
     };
     const status = await statusOf(address, "init", request, Math.min(ATTEMPT_MS, this.limitMs), signal);
     if (status === 204) return "done";
-    // No status: not listening yet, hung up, or too slow; the caller's own signal is looked at by the loop.
+    // No status: the agent does not listen yet, closed the connection, or is too slow. The loop checks the caller's signal.
     return status === 401 || status === 400 ? "refused" : "again";
   }
 }

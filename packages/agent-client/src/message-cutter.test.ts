@@ -10,7 +10,7 @@ const message = (text: string, flags = 0) => {
   return bytes;
 };
 
-test("messages come whole, wherever the stream is cut", () => {
+test("messages are complete for chunks of any size", () => {
   const texts = ["", "a", "ü".repeat(100), "", "end"];
   const stream = Buffer.concat(texts.map((text, i) => message(text, i)));
   for (let size = 1; size <= stream.length; size++) {
@@ -24,7 +24,7 @@ test("messages come whole, wherever the stream is cut", () => {
   }
 });
 
-test("one that says it is too large is refused before it comes", () => {
+test("a message is refused by the length in its header, before its bytes arrive", () => {
   const header = Buffer.from([0, 0, 0, 0, 0]);
   header.writeUInt32BE(MAX_MESSAGE_BYTES + 1, 1);
   expect(() => [...new MessageCutter().push(header, tooLarge)]).toThrow("too large");

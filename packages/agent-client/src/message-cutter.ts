@@ -9,8 +9,8 @@ export interface Message {
 }
 
 /**
- * Cuts a stream of bytes into Connect's messages (flags, length in 32 bits, that many bytes), in linear time however the stream is cut: every
- * byte is copied once.
+ * Splits a stream of bytes into Connect's messages (flags, length in 32 bits, that many bytes), in linear time for chunks of any size: every byte is
+ * copied once.
  */
 export class MessageCutter {
   private readonly header = new Uint8Array(ENVELOPE_HEADER_BYTES);

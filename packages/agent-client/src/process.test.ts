@@ -11,7 +11,7 @@ function agentThat(answer: () => Response) {
   return { agent: { address, accessToken: "t" }, [Symbol.asyncDispose]: () => server.stop(true) };
 }
 
-/** Sends `chunk` for ever; `cancelled` resolves when nobody takes it any more. */
+/** Sends `chunk` without end; `cancelled` resolves when the reader cancels. */
 function endless(chunk: Uint8Array) {
   const cancelled = Promise.withResolvers<void>();
   let sent = 0;
@@ -40,12 +40,12 @@ test("an endless refusal is read up to a limit, and cancelled", async () => {
   expect(sent()).toBeLessThan(8 << 20);
 });
 
-test("a refusal is believed as far as it goes", async () => {
+test("the code and message of a refusal are kept", async () => {
   await using there = agentThat(() => Response.json({ code: "not_found", message: "no such user" }, { status: 404 }));
   expect(await start(there.agent)).toMatchObject({ code: "not_found", message: "no such user", reason: "agent_refused" });
 });
 
-test("an agent whose first event is not the start is given up", async () => {
+test("an agent whose first event is not the start is an error, and its stream is cancelled", async () => {
   const json = Buffer.from(JSON.stringify({ event: { data: {} } }));
   const message = Buffer.alloc(5 + json.byteLength);
   message.writeUInt32BE(json.byteLength, 1);
@@ -56,7 +56,7 @@ test("an agent whose first event is not the start is given up", async () => {
   expect(await Promise.race([cancelled.then(() => "cancelled"), Bun.sleep(500)])).toBe("cancelled");
 });
 
-test("a flood of messages leaves the rest of the server its turns", async () => {
+test("other work runs during a flood of messages", async () => {
   const json = Buffer.from(JSON.stringify({ event: { data: {} } }));
   const message = Buffer.alloc(5 + json.byteLength);
   message.writeUInt32BE(json.byteLength, 1);

@@ -16,7 +16,7 @@ export interface ProcessRequest {
   readonly limitMs?: number;
 }
 
-/** Takes output; no more comes until what it returns is settled. */
+/** Receives output. The next piece comes when its promise has settled. */
 export type TakeOutput = (bytes: Uint8Array) => void | Promise<void>;
 
 export interface ProcessOutput {
@@ -30,15 +30,15 @@ export interface ProcessEnd {
   readonly status: string;
 }
 
-/** A running process. It goes on when its stream is closed. */
+/** A running process, which goes on when its stream is closed. */
 export interface RunningProcess {
   readonly ended: Promise<ProcessEnd>;
   letGo(): void;
 }
 
-/** What is read before everything else in this process has its turn: a hostile agent must not take the server's time. */
+/** Bytes and messages that are read before other work of this process runs, so that a hostile agent cannot take all of the server's time. */
 const SLICE = { bytes: 64 << 10, messages: 128 };
-/** Of an answer that is a refusal. */
+/** Most bytes that are read of an error answer. */
 const MAX_REFUSAL_BYTES = 64 << 10;
 
 /**
@@ -62,7 +62,7 @@ export async function startProcess(
     throw error;
   }
   const ended = follow(events, output);
-  // A caller that lets go does not wait for the end.
+  // A caller that closes the stream does not await the end.
   ended.catch(() => {});
   return { ended, letGo: () => gone.abort() };
 }
@@ -141,7 +141,7 @@ async function* readEvents(response: Response): AsyncGenerator<ProcessEvent, voi
 
 const tooLarge = () => new AppError("data_loss", "The agent sent a message that is too large", { reason: "bad_agent" });
 
-/** Gives the rest of the process its turn after each slice of work. */
+/** Lets other work of this process run after each slice. */
 class Turn {
   private bytes = 0;
   private messages = 0;
@@ -156,7 +156,7 @@ class Turn {
   }
 }
 
-/** What a refusal says, if it is short enough and JSON. */
+/** The JSON body of an error answer; undefined if it is too long or not JSON. */
 async function refusalOf(response: Response): Promise<unknown> {
   const reader = response.body?.getReader();
   if (!reader) return undefined;
@@ -169,7 +169,7 @@ async function refusalOf(response: Response): Promise<unknown> {
       bytes += value.byteLength;
     }
   } catch {
-    // Broken off, or not JSON: it says nothing.
+    // The connection ended, or the body is not JSON.
   } finally {
     void reader.cancel().catch(() => {});
   }
@@ -198,7 +198,7 @@ async function follow(events: AsyncGenerator<ProcessEvent, void>, output: Proces
   throw lost();
 }
 
-/** An error of the agent's, as far as it can be believed: its code and its text. */
+/** The `AppError` for an error of the agent: its message in a bounded length, and its code if it is one of a few. */
 function failureOf(error: unknown): AppError {
   const { code, message } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown; message?: unknown };
   const text = String(message ?? "the agent gave no reason").slice(0, 1000);
