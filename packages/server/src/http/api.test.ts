@@ -221,6 +221,9 @@ describe("a sandbox", () => {
     const extended = Date.parse((await s.call("GET", `/sandboxes/${sandboxID}`)).body.endAt);
     expect(extended - Date.now()).toBeWithin(299_000, 300_001);
 
+    expect((await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 5 })).status).toBe(204);
+    expect((await s.call("POST", `/sandboxes/${sandboxID}/refreshes`, { duration: 1 })).status).toBe(204);
+    expect(Date.parse((await s.call("GET", `/sandboxes/${sandboxID}`)).body.endAt) - Date.now()).toBeWithin(14_000, 15_001);
     expect((await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 20 })).status).toBe(204);
     expect((await s.call("POST", `/sandboxes/${sandboxID}/refreshes`)).status).toBe(204);
     expect(Date.parse((await s.call("GET", `/sandboxes/${sandboxID}`)).body.endAt) - Date.now()).toBeWithin(19_000, 20_001);

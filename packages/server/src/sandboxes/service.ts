@@ -67,6 +67,7 @@ export interface ResumeWish {
 
 /** How often a connect starts again when the sandbox's state has changed before its turn. */
 const CONNECT_TRIES = 3;
+const LEAST_REFRESH_SECONDS = 15;
 /** Most sandboxes of one request for metrics. */
 const MAX_METRIC_IDS = 100;
 
@@ -178,8 +179,13 @@ export class SandboxService {
     return this.moveEnd(teamId, id, () => this.parts.clock.now() + Math.max(0, seconds * 1000));
   }
 
+  /** Moves the end to now + `seconds`, 15 s at least, if that is later. */
+  refresh(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
+    return this.extend(teamId, id, Math.max(LEAST_REFRESH_SECONDS, seconds));
+  }
+
   /** Moves the end to now + `seconds` if that is later. Throws `not_found`. */
-  extend(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
+  private extend(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
     return this.moveEnd(teamId, id, (endAt) => Math.max(endAt, this.parts.clock.now() + seconds * 1000));
   }
 
