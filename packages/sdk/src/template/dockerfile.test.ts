@@ -284,24 +284,21 @@ test("instructions without effect are passed over, and reported", () => {
   expect([notes.length, notes[0]]).toEqual([5, "line 2: EXPOSE has no effect on a template"]);
 });
 
-test("hostile texts end, within the time of a test", () => {
-  const texts = [
-    "\\\n".repeat(20_000),
-    `FROM a\nRUN <<${"A".repeat(50_000)}\n`,
-    `FROM a\nENV ${'"'.repeat(50_001)}`,
-    "\0\uFEFF=$",
-    ["FROM a\nENV A=$", "{B:-".repeat(20_000)].join(""),
-    `FROM a\nARG A=${"a".repeat(256)}\nENV B=$\{A%%*a*a*b} C=$\{A//*a*a*b/}`,
-    `FROM a\nARG A=${"a".repeat(4000)}\nENV B=$\{A%%*a*a*b}`,
-    `FROM a\n${"RUN x <<A\nA\n".repeat(5000)}`,
+test("hostile texts are read or refused, within the time of a test", () => {
+  const refused: [text: string, message: string][] = [
+    ["\\\n".repeat(20_000), "FROM must come first"],
+    [`FROM a\nRUN <<${"A".repeat(50_000)}\n`, "line 2 (RUN): there is no line 'AAAA"],
+    [`FROM a\nENV ${'"'.repeat(50_001)}`, "ENV needs a name and a value"],
+    ["\0\uFEFF=$", "FROM must come first"],
+    [["FROM a\nENV A=$", "{B:-".repeat(20_000)].join(""), "is not a reference to a variable"],
+    [`FROM a\nARG A=${"a".repeat(4000)}\nENV B=$\{A%%*a*a*b}`, "the value of A is too long"],
   ];
-  for (const text of texts) {
-    try {
-      parse(text);
-    } catch (error) {
-      expect(error).toBeInstanceOf(InvalidArgumentError);
-    }
+  for (const [text, message] of refused) {
+    expect(() => parse(text)).toThrow(InvalidArgumentError);
+    expect(() => parse(text)).toThrow(message);
   }
+  expect(parse(`FROM a\nARG A=${"a".repeat(256)}\nENV B=$\{A%%*a*a*b} C=$\{A//*a*a*b/}`).steps).toHaveLength(5);
+  expect(parse(`FROM a\n${"RUN x <<A\nA\n".repeat(5000)}`).steps).toHaveLength(5004);
   expect(splitWords("a 'b c' \"d \\\" e\" f\\ g ''", "\\")).toEqual(["a", "'b c'", '"d \\" e"', "f\\ g", "''"]);
   expect(instructionsOf("RUN a \\").instructions).toEqual([{ line: 1, name: "RUN", rest: "a", heredocs: [] }]);
 });
