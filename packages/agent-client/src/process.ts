@@ -33,7 +33,7 @@ export interface ProcessEnd {
 /** A running process, which goes on when its stream is closed. */
 export interface RunningProcess {
   readonly ended: Promise<ProcessEnd>;
-  letGo(): void;
+  detach(): void;
 }
 
 /** Bytes and messages that are read before other work of this process runs, so that a hostile agent cannot take all of the server's time. */
@@ -64,7 +64,7 @@ export async function startProcess(
   const ended = follow(events, output);
   // A caller that closes the stream does not await the end.
   ended.catch(() => {});
-  return { ended, letGo: () => gone.abort() };
+  return { ended, detach: () => gone.abort() };
 }
 
 /** Runs a process to its end. */
@@ -78,7 +78,7 @@ export async function runProcess(
   try {
     return await running.ended;
   } finally {
-    running.letGo();
+    running.detach();
   }
 }
 

@@ -87,7 +87,7 @@ const startCommand: Step<CreateContext> = {
     const { user, workdir } = runAs ?? sandbox.record.facts;
     const agent = { address: addressOf(sandbox), accessToken: parts.tokens.access(sandbox.id) };
     const shell = (command: string) => ({ cmd: "/bin/bash", args: ["-l", "-c", command], user, cwd: workdir });
-    if (startCmd) (await startProcess(agent, { ...shell(startCmd), tag: START_TAG }, {}, signal)).letGo();
+    if (startCmd) (await startProcess(agent, { ...shell(startCmd), tag: START_TAG }, {}, signal)).detach();
     const wait = readyOfSandbox({ startCmd, readyCmd }, ports);
     if (!wait) return;
     const { ready, limitMs } = wait;
