@@ -38,6 +38,7 @@ export const WORDS: readonly { readonly pattern: RegExp; readonly instead: strin
   { pattern: /\bof the moment\b/i, instead: "present, set so far: say which" },
   { pattern: /\bover and over\b/i, instead: "repeatedly" },
   { pattern: /\bin silence\b/i, instead: "without an error" },
+  { pattern: /\bletGo\b|\b(?:is|are|was|were|be) let go\b/, instead: "disconnected, closed, released: name what is done" },
 ];
 
 export interface WordFinding {
