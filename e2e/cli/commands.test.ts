@@ -104,7 +104,7 @@ test("a download never writes through a link that the sandbox put in the way", a
   symlinkSync(outside, join(target, "d"));
   await boxyard(platform(), ["exec", sandbox.id, "--", "sh", "-c", "mkdir -p trap/d; echo x > trap/d/f; ln -s d/f trap/l"]);
   const copied = await boxyard(platform(), ["cp", `${sandbox.id}:trap`, directory]);
-  expect([copied.exitCode, copied.stderr]).toEqual([1, `error: ${join(target, "d")} exists and is no directory\n`]);
+  expect([copied.exitCode, copied.stderr]).toEqual([1, `error: ${join(target, "d")} exists and is not a directory\n`]);
   expect(await Array.fromAsync(new Bun.Glob("**").scan({ cwd: outside }))).toEqual([]);
   rmSync(join(target, "d"));
   expect((await boxyard(platform(), ["cp", `${sandbox.id}:trap`, directory])).exitCode).toBe(0);
@@ -155,7 +155,7 @@ test("an impossible request is refused with the next step, and changes nothing",
     [["sandbox", "list", "--state", "asleep"], "Allowed choices are running, paused"],
   ];
   const own: [args: string[], said: string][] = [
-    [["exec", id, "--user", "root", "--", "id"], `options stand before the sandbox: boxyard exec --user … ${id} -- COMMAND`],
+    [["exec", id, "--user", "root", "--", "id"], `options go before the sandbox: boxyard exec --user … ${id} -- COMMAND`],
     [["shell", id], "a shell needs a terminal"],
   ];
   const failures: [args: string[], said: string][] = [

@@ -57,7 +57,7 @@ test("a detached session is found again, and its full-screen program is drawn ag
   await terminal.shows(/^kept=yes\nroses are red\n/m);
   await terminal.shows(/^ended with 3$/m);
   await terminal.type(`clear; ${shell} --attach; echo "again $?"`);
-  await terminal.shows(/^error: no session to come back to in this sandbox\nagain 125$/m);
+  await terminal.shows(/^error: no session to reconnect to in this sandbox\nagain 125$/m);
 }, 60_000);
 
 test("the kill of a sandbox ends the session with a message, and restores the terminal", async () => {
