@@ -139,7 +139,7 @@ test("what a sandbox has written is kept when the disk is full; what is new is r
   await works("exec", one.id, "--", "rm", "/tmp/full");
   await works("cp", `${one.id}:/tmp/kept`, copy);
   expect(`${new Bun.CryptoHasher("sha256").update(readFileSync(copy)).digest("hex")}  -\n`).toBe(sum);
-  expect(await fails("cp", `${one.id}:/tmp/kept`, noPlace)).toContain("is full: make room there, then try again");
+  expect(await fails("cp", `${one.id}:/tmp/kept`, noPlace)).toContain("is full: free some space, then try again");
   expect(existsSync(noPlace)).toBe(false);
   // A kill ends the sandbox also on a full disk.
   await works("sandbox", "kill", other.id);
