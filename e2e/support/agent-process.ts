@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Platform } from "@boxyard/testkit";
 import { ofProcess } from "./processes.ts";
 
-/** The agent of a sandbox as the machine numbers it, and the cgroup of its commands. */
+/** Pid of a sandbox's agent in the machine's process namespace, and the cgroup of its commands. */
 export function processesOf(platform: Platform, id: string): { agent: number; user: string } {
   const { instance } = JSON.parse(readFileSync(join(platform.dataDir, "instance.json"), "utf8")) as { instance: string };
   const tops = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].map((at) => join(at, `boxyard-${instance}`, id));

@@ -7,7 +7,7 @@ export interface Secret extends AsyncDisposable {
   readonly text: string;
   /** The file. */
   readonly path: string;
-  /** The process, as the machine numbers it. */
+  /** Pid in the machine's process namespace. */
   readonly pid: number;
 }
 
