@@ -131,8 +131,8 @@ test("a sandbox can be named by its name, or by the beginning of its id", async 
   const echo = async (text: string) => (await boxyard(platform(), ["exec", text, "--", "echo", "here"])).stdout;
   expect([await echo("web"), await echo(sandbox.id.slice(0, 9))]).toEqual(["here\n", "here\n"]);
   expect((await boxyard(platform(), ["ls", "-q"])).stdout).toContain(sandbox.id);
-  await boxyard(platform(), ["cp", "/etc/hostname", "web:name"]);
-  expect((await boxyard(platform(), ["cp", "web:name", "-"])).stdout).toBe(await Bun.file("/etc/hostname").text());
+  await boxyard(platform(), ["cp", "/etc/passwd", "web:name"]);
+  expect((await boxyard(platform(), ["cp", "web:name", "-"])).stdout).toBe(await Bun.file("/etc/passwd").text());
   const taken = await boxyard(platform(), ["sandbox", "create", "--name", "web"]);
   expect([taken.exitCode, taken.stderr]).toEqual([
     1,
