@@ -262,9 +262,9 @@ describe("other failures", () => {
     await expectError(await compose(["missing"], "directory"), 404, "source file not found: missing");
   });
 
-  testAlone("500 where the file system refuses; sources stay", async () => {
+  testAlone("403 where the file system is read-only; sources stay", async () => {
     await make({ src5: "x" });
-    await expectError(await compose(["src5"], "/home/ro/in/out"), 500, /read-only/);
+    await expectError(await compose(["src5"], "/home/ro/in/out"), 403, /read-only/);
     expect(await exists("/home/user/src5")).toBe(true);
   });
 

@@ -266,10 +266,10 @@ describe("Accept-Encoding", () => {
   });
 });
 
-test("500 for a file that cannot be opened", async () => {
+test("403 for a file that no user may read", async () => {
   // Its kernel side has nothing to read, which not even root may.
   const response = await download(agent, "/sys/bus/platform/drivers_probe", { query: { username: "root" } });
-  await expectError(response, 500, /^error opening file '\/sys\/bus\/platform\/drivers_probe': /);
+  await expectError(response, 403, /^error opening file '\/sys\/bus\/platform\/drivers_probe': /);
 });
 
 test("order of checks (docs/contract/agent.md): signature, user, path, what is there, coding, range", async () => {

@@ -305,7 +305,7 @@ describe("ListDir", () => {
   testAlone("a directory that not even root may read is left out below, and an error at the top", async () => {
     await asRoot(agent, "touch /home/other/z");
     expect(await paths("/home/other", 2)).toEqual(["/home/other/z"]);
-    await fails("ListDir", { path: "/home/other/own" }, 500, "internal", "list '/home/other/own': permission denied");
+    await fails("ListDir", { path: "/home/other/own" }, 403, "permission_denied", "list '/home/other/own': permission denied");
   });
 
   test("100,000 entries are listed while others are answered", async () => {

@@ -54,13 +54,9 @@ test("every operation of a real sandbox answers as the agent's document says", a
   await call("get /health");
   await call("get /metrics");
   await call("get /envs");
-  // Nothing may be written there, which is no error that the agent knows: it notes it.
   expect(
     await call("post /files", { ...{ type: "application/octet-stream", body: "x" }, query: "?path=/proc/sys/kernel/ostype" }),
-  ).toMatchObject({ code: 500 });
-  expect(await call("get /boxyard/log")).toContainEqual(expect.stringMatching(/^\d{4}-\S+Z POST \/files failed: /));
-  await using ours = await Sandbox.connect(sandbox.id, { apiUrl: platform().apiUrl, apiKey: platform().apiKey });
-  expect(await ours.getAgentLog()).toHaveLength(1);
+  ).toMatchObject({ code: 403 });
   expect(await call("post /files", { ...raw, query: "?path=a", headers: { "X-Metadata-Kind": "note" } })).toEqual([
     { path: "/home/user/a", name: "a", type: "file", metadata: { kind: "note" } },
   ]);
@@ -68,6 +64,8 @@ test("every operation of a real sandbox answers as the agent's document says", a
   await call("post /files", raw);
   await call("get /files", { query: "?path=a" });
   await call("get /files", { query: "?path=nowhere" });
+  expect(await call("get /files", { query: "?path=a", headers: { "If-Match": '"other"' } })).toMatchObject({ code: 412 });
+  expect(await call("get /files", { query: "?path=a", headers: { Range: "bytes=99-" } })).toMatchObject({ code: 416 });
   const compose = (source_paths: readonly string[], username?: string) =>
     call("post /files/compose", { body: JSON.stringify({ source_paths, destination: "c", ...(username && { username }) }) });
   expect(await compose(["a", "b"])).toEqual({ path: "/home/user/c", name: "c", type: "file" });
@@ -85,6 +83,11 @@ test("every operation of a real sandbox answers as the agent's document says", a
   const process = { pid };
   await rpc("process.Process/List", {});
   await rpc("process.Process/SendInput", { process, input: { stdin: btoa("one\n") } });
+  // Input for a terminal that the process does not have is `internal` by the contract, and the agent logs such errors.
+  expect(await rpc("process.Process/SendInput", { process, input: { pty: btoa("x") } })).toMatchObject({ code: "internal" });
+  expect(await call("get /boxyard/log")).toEqual([expect.stringMatching(/^\d{4}-\S+Z rpc failed: /)]);
+  await using ours = await Sandbox.connect(sandbox.id, { apiUrl: platform().apiUrl, apiKey: platform().apiKey });
+  expect(await ours.getAgentLog()).toHaveLength(1);
   await stream("process.Process/StreamInput", { start: { process } }, { data: { input: { stdin: btoa("two\n") } } });
   await rpc("process.Process/Update", { process: { pid: 999_999 }, pty: { size: { cols: 1, rows: 1 } } });
   await rpc("process.Process/CloseStdin", { process });

@@ -2,7 +2,7 @@ import { closeSync, constants, fchmodSync, fchownSync, fstatSync, openSync, rena
 import { METADATA_PREFIX, type Metadata } from "./metadata.ts";
 import type { Owner, PinnedDir } from "./path/pinned-dir.ts";
 import { copyWhole } from "./sys/copy.ts";
-import { errnoOf, fileError } from "./sys/errno.ts";
+import { contentError, errnoOf } from "./sys/errno.ts";
 import { getXattr, listXattr, removeXattr, setXattr } from "./sys/xattr.ts";
 import { temporaryName } from "./temporary-name.ts";
 
@@ -71,6 +71,11 @@ export class StagedFile {
   /** The open file as a path, for calls that take one. */
   get fdPath(): string {
     return pathOf(this.fd);
+  }
+
+  /** The destination as a path, valid while `place.dir` is open. */
+  get destination(): string | Buffer {
+    return this.dir.at(this.name);
   }
 
   /** Bytes written so far. */
@@ -183,6 +188,6 @@ export async function staged<T>(file: StagedFile, what: string, run: (file: Stag
     return await run(file);
   } catch (error) {
     file.discard();
-    throw fileError(what, error);
+    throw contentError(what, error, file.destination);
   }
 }

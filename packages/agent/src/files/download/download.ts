@@ -3,7 +3,7 @@ import { type AgentContext, type HttpCall, httpFailure } from "../../contracts.t
 import { actingName, authorise, lookUpUser } from "../access.ts";
 import { LIMITS } from "../limits.ts";
 import { baseName, resolvePath } from "../path/resolve-path.ts";
-import { errnoOf, fileError } from "../sys/errno.ts";
+import { errnoOf, fileError, statusOf } from "../sys/errno.ts";
 import { chooseCoding } from "./accept-encoding.ts";
 import { isConditional, validatorsOf } from "./conditional.ts";
 import { SNIFF_BYTES, sniff, typeOfName } from "./content-type.ts";
@@ -47,7 +47,7 @@ function open(path: string): Found {
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    throw httpFailure(errnoOf(error) === "ENOENT" ? 404 : 500, `error opening file '${path}': ${errnoOf(error) ?? "failed"}`, error);
+    throw httpFailure(statusOf(error), `error opening file '${path}': ${errnoOf(error) ?? "failed"}`, error);
   }
   try {
     return describe(path, fd, fstatSync(fd, { bigint: true }));

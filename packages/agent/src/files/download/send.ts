@@ -1,7 +1,7 @@
 import { jsonError } from "../../contracts.ts";
 import { randomHex } from "../../random.ts";
 import { LIMITS } from "../limits.ts";
-import { fileError, guarded } from "../sys/errno.ts";
+import { contentError, guarded } from "../sys/errno.ts";
 import { precondition, rangeApplies, type Validators } from "./conditional.ts";
 import { type ByteRange, contentRange, parseRange } from "./range.ts";
 import { readFile, readPart, streamOf } from "./read-stream.ts";
@@ -121,7 +121,7 @@ export async function sendUnsized(found: Found, request: Request): Promise<Respo
     };
     return new Response(streamOf(rest()), { headers });
   } catch (error) {
-    throw fileError(`read '${found.path}'`, error);
+    throw contentError(`read '${found.path}'`, error, found.path);
   }
 }
 
