@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { staysTrueFor } from "@boxyard/testkit";
 import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
 import { initialise, startAgent } from "./support/agent-under-test.ts";
 import { type OpenStream, unary } from "./support/rpc.ts";
-import { collect, firstPid, readUntil, run, shell, start } from "./support/run.ts";
+import { collect, firstPid, run, shell, start } from "./support/run.ts";
 
 let agent: AgentUnderTest;
 beforeAll(async () => {
@@ -162,13 +163,17 @@ describe("freeze", () => {
   test("what is started while frozen runs after the thaw, and a frozen command can be killed", async () => {
     const command = await counter();
     await post("/freeze");
-    const late = start(agent, shell("echo late"));
-    // Time alone: that the command does not start cannot be waited for.
-    await Bun.sleep(200);
+    let said = "";
+    const late = start(agent, shell("echo late")).then(async (open) => {
+      said = (await collect(open)).stdout;
+    });
+    await staysTrueFor(200, "the command does not start", () => said === "");
     await kill(command.pid);
-    await readUntil(command.open, (soFar) => soFar.end !== undefined).catch(() => {});
+    expect((await collect(command.open)).end.status).toBe("signal: killed");
+    expect(said).toBe("");
     await post("/unfreeze");
-    expect((await collect(await late)).stdout).toBe("late\n");
+    await late;
+    expect(said).toBe("late\n");
   });
 
   test("cgroups that the guest made are frozen in mode hierarchy; those it froze itself stay frozen", async () => {
