@@ -31,6 +31,7 @@ test(
     const counts = workers.map(({ done }) => done).reduce((a, b) => a + b, 0);
     console.log(`chaos: ${counts} operations, ${killer.kills} kills of the server, ${killer.failures} failed steps`);
     expect(counts).toBeGreaterThan(0);
+    expect(killer.kills).toBeGreaterThan(0);
     for (const worker of workers) await worker.killAll();
     await eventually("no sandbox is left", () => keptSandboxes(platform()).length === 0, { withinMs: 60_000 }).catch((error: unknown) => {
       const left = new Set(keptSandboxes(platform()));
