@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import type { LivingState, SandboxId } from "@boxyard/core";
+import { AppError, type LivingState, type SandboxId, systemClock } from "@boxyard/core";
 import type { FakeSandbox } from "@boxyard/driver/fake";
 import { nodeIdOf } from "../../node-id.ts";
 import { type SandboxChange, SqlStore } from "../../store/index.ts";
 import { Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
+import { orphans } from "../../verbs/doctor.ts";
 
 let place: Place;
 let id: string;
@@ -136,4 +137,24 @@ describe("a driver that cannot tell the state at first", () => {
     await s.server.sweep.once();
     expect([place.world.sandboxes.size, (await stored(s))[0]]).toEqual([0, "dead"]);
   });
+});
+
+test.each([
+  ["pausing", "generation", "running"],
+  ["pausing", "revert", "paused"],
+  ["resuming", "revert", "paused"],
+] as const)("a sandbox that was %s is in quarantine while the driver answers data_loss to %s", async (state, verb, after) => {
+  const error = new AppError("data_loss", "The state of the sandbox is damaged", { reason: "state_damaged" });
+  const leave = (sandbox: FakeSandbox) => {
+    if (verb === "revert") place.world.keep(sandbox);
+    place.world.faults.add(verb, { kind: "fail", error, times: 2 });
+  };
+  const s = await found(state, leave, state === "resuming" ? { incarnation: 2 } : {});
+  const quarantine = () => orphans({ dataDir: s.config.dataDir, orphanMinutes: 60 }, systemClock.now()).found;
+  expect([s.server.adoption.quarantined, (await stored(s))[0]]).toEqual([1, state]);
+  expect(quarantine()).toContain(`damaged: ${id} (removed in`);
+  await s.server.sweep.once();
+  expect([quarantine().includes(id), (await stored(s))[0]]).toEqual([true, state]);
+  await s.server.sweep.once();
+  expect([quarantine().includes(id), (await stored(s))[0]]).toEqual([false, after]);
 });

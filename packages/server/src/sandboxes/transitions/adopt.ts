@@ -57,6 +57,7 @@ const finishOrUndoPause: Ask = async (parts, record, handle) => {
     await driver.revert(record.id);
     return { next: "paused" };
   } catch (error) {
+    if (isAppError(error, "data_loss")) return { next: "damaged" };
     events.watchFailed(record.id, error);
     return { next: "later" };
   }
@@ -71,6 +72,7 @@ const backToPaused: Ask = async (parts, record, handle) => {
     return { next: "paused", change: { incarnation } };
   } catch (error) {
     if (isAppError(error, "not_found")) return recover(parts, record, handle);
+    if (isAppError(error, "data_loss")) return { next: "damaged" };
     events.watchFailed(record.id, error);
     return { next: "later" };
   }
