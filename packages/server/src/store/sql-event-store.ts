@@ -42,7 +42,9 @@ export class SqlEventStore implements EventStore {
   async prune(time: number, keep: number): Promise<void> {
     const oldest = (await this.session.sql`SELECT cursor, at FROM events ORDER BY cursor LIMIT ${PRUNED_AT_ONCE}`) as Row[];
     const surplus = (await this.newest()) - keep;
-    const last = oldest.findLast((row) => num(row.cursor) <= surplus || num(row.at) < time);
+    // Up to the first event to keep: an event that was stamped while the clock was behind must not take younger ones before it with it.
+    const kept = oldest.findIndex((row) => num(row.cursor) > surplus && num(row.at) >= time);
+    const last = kept === -1 ? oldest.at(-1) : oldest[kept - 1];
     if (last) await this.session.sql`DELETE FROM events WHERE cursor <= ${num(last.cursor)}`;
   }
 }

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { sampleRecord } from "./sample-record.ts";
 import { Sealer } from "./sealer.ts";
 import { SqlStore } from "./sql-store.ts";
 import { storeContract } from "./store-contract.ts";
@@ -64,6 +65,25 @@ test("a store that is opened exclusively maps no file that another process could
   await store.close();
   // After the close it can be opened in either way again.
   const again = await SqlStore.open({ file }, "node");
+  await again.close();
+  await rm(dir, { recursive: true });
+});
+
+test("keeps young events before one that was stamped while the clock was behind, up to the limit of their number", async () => {
+  const dir = await directory();
+  const file = join(dir, "boxyard.db");
+  const store = await SqlStore.open({ file }, "node");
+  for (let n = 0; n < 4; n++) await store.insertSandbox(sampleRecord());
+  await store.close();
+  const sql = new SQL({ adapter: "sqlite", filename: file });
+  await sql`UPDATE events SET at = CASE WHEN cursor IN (1, 3) THEN 1000 ELSE 5000 END`;
+  await sql.close();
+  const again = await SqlStore.open({ file }, "node");
+  const cursors = async () => (await again.events.read(0, 10)).map(({ cursor }) => cursor);
+  await again.events.prune(2000, 100);
+  expect(await cursors()).toEqual([2, 3, 4]);
+  await again.events.prune(2000, 2);
+  expect(await cursors()).toEqual([4]);
   await again.close();
   await rm(dir, { recursive: true });
 });
