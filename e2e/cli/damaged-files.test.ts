@@ -49,7 +49,10 @@ test("directories in the place of state files, and damaged locks, stop neither u
   expect((await boxyard("exec", one, "--", "echo", "here")).stdout).toBe("here\n");
   expect(readdirSync(join(sandboxesDir, one)).filter((name) => name.endsWith(".new"))).toEqual([]);
   const found = await orphansOfDoctor();
-  expect([found?.status, found?.found]).toEqual(["warn", expect.stringContaining(`their state.json and its copy are damaged: ${both}`)]);
+  expect([found?.status, found?.found]).toEqual([
+    "warn",
+    expect.stringContaining(`state.json and its copy, or the files of a pause, are damaged: ${both}`),
+  ]);
 
   const down = await boxyard("down", "--sandboxes");
   expect([down.exitCode, down.stderr]).toEqual([0, ""]);

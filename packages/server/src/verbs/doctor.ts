@@ -34,14 +34,18 @@ export function orphans({ dataDir, orphanMinutes }: Pick<ServerConfig, "dataDir"
     status: "warn",
     found: [
       ...(unknown.length > 0 ? [`frozen, because the store does not know them: ${unknown.join(", ")}`] : []),
-      ...(damaged.length > 0 ? [`frozen, because their state.json and its copy are damaged: ${damaged.join(", ")}`] : []),
+      ...(damaged.length > 0
+        ? [`frozen, because their state.json and its copy, or the files of a pause, are damaged: ${damaged.join(", ")}`]
+        : []),
     ].join("; "),
     fix: [
       ...(unknown.length > 0
         ? ["`boxyard down`, then `boxyard up -d --adopt-orphans` keeps the unknown ones, `boxyard up -d --remove-orphans` ends them"]
         : []),
       ...(damaged.length > 0
-        ? [`Put ${dataDir}/sandboxes/ID/state.json of the damaged ones back; else they are removed when their time is over`]
+        ? [
+            `Put the damaged files of ${dataDir}/sandboxes/ID back (state.json, or those of a pause); else these sandboxes are removed when their time is over`,
+          ]
         : []),
     ].join("; "),
   };
