@@ -42,7 +42,7 @@ test.if(canSetLocks)("a lock that cannot be set is reported, and so is a process
   const child = await waiting();
   const how = { forkServer, processes: [child.pid], limitMs };
   expect(String(await setLocks([lock(child.pid, { fd: 8 })], how).catch((e: unknown) => e))).toContain("ENOENT");
-  expect(String(await setLocks([lock(child.pid), lock(1)], how).catch((e: unknown) => e))).toContain("process 1 is not there");
+  expect(String(await setLocks([lock(child.pid), lock(1)], how).catch((e: unknown) => e))).toContain("process 1 does not exist");
   child.stdin.end();
   expect(await child.exited).toBe(0);
 });

@@ -196,7 +196,7 @@ describe("a sandbox whose record the driver cannot read", () => {
     const { dataDir } = second.config;
     expect(orphansCheck({ dataDir, orphanMinutes: 60 }, systemClock.now())).toMatchObject({
       found: expect.stringContaining(`damaged: ${bad.sandboxID} (removed in 60 min)`),
-      fix: expect.stringContaining("sandboxes/ID/state.json"),
+      fix: expect.stringContaining("sandboxes/ID back (state.json, or those of a pause)"),
     });
     for (let round = 0; round < 3; round++) await second.server.sweep.once();
     expect(place.world.sandboxes.has(bad.sandboxID)).toBe(true);
