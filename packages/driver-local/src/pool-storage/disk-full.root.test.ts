@@ -107,7 +107,7 @@ test("a pool that takes no writes answers uploads with 507, can be released, and
   const { address, handle } = await boot();
   expect((await upload(address, "/srv/kept", 1000))[0]).toBe(200);
   // A mount that is read-only by itself does not mean that space is short.
-  expect((await upload(address, "/proc/sys/kernel/ostype", 10))[0]).toBe(500);
+  expect((await upload(address, "/proc/sys/kernel/ostype", 10))[0]).toBe(403);
   run("mount", "-o", "remount,ro", join(machine.dataDir, "pool"));
   expect(isPoolReadOnly(machine.dataDir)).toBe(true);
   for (const path of ["/srv/kept", "/srv/new"]) {
