@@ -130,7 +130,7 @@ describe("access", () => {
   });
 
   test("without a token everything is open and signatures are not looked at", async () => {
-    const response = await download(open, "/etc/hostname", { query: { username: "root", signature: "nonsense" } });
+    const response = await download(open, "/etc/passwd", { query: { username: "root", signature: "nonsense" } });
     expect(response.status).toBe(200);
   });
 
