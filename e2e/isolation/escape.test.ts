@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { lstatSync, readFileSync } from "node:fs";
-import { compareSnapshots, takeSnapshot } from "@boxyard/testkit";
+import { compareSnapshots, eventually, takeSnapshot } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 import { python, SYSCALLS } from "./support/python.ts";
@@ -147,6 +147,15 @@ print("clone3 plain", errno.errorcode.get(clone3(0), "WORKED"))
   });
 });
 
+/** What the machine itself reads in a file of /proc or /sys; undefined where it has none, or one that can't be read. */
+function ofMachine(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
 describe("kernel settings", () => {
   test("nothing of the host can be written through /proc and /sys", async () => {
     await using sandbox = await createSandbox(platform());
@@ -165,11 +174,12 @@ describe("kernel settings", () => {
       "/sys/fs/cgroup/release_agent",
       "/sys/fs/cgroup/../../kernel/profiling",
     ];
+    const before = targets.map(ofMachine);
     for (const target of targets) {
       const { exitCode } = await sandbox.asRoot(`echo 1 > ${target}`);
       expect([target, exitCode]).not.toEqual([target, 0]);
     }
-    expect(readFileSync("/proc/sys/kernel/core_pattern", "utf8")).not.toBe("1\n");
+    expect(targets.map(ofMachine)).toEqual(before);
   });
 
   test("a crash starts nothing on the host, and no release agent can be set", async () => {
@@ -222,13 +232,14 @@ describe("kernel settings", () => {
       "for f in /.boxyard/cgroup/*/* /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cgroup.max.descendants; do case $f in *.max|*limit*|*quota*|*descendants) [ -e $f ] && echo max > $f && echo $f lifted; echo 99999999999 > $f && echo $f lifted;; esac; done 2>/dev/null; true",
     );
     expect(stdout).toBe("");
-    expect(
-      (
-        await sandbox.asRoot(
-          "echo x > /.boxyard/host/limits.json; rm -rf /.boxyard/agent; : > /.boxyard/launch; mount -o remount,rw /.boxyard",
-        )
-      ).exitCode,
-    ).not.toBe(0);
+    for (const command of [
+      "echo x > /.boxyard/host/limits.json",
+      "rm -rf /.boxyard/agent",
+      ": > /.boxyard/launch",
+      "mount -o remount,rw /.boxyard",
+    ]) {
+      expect([command, (await sandbox.asRoot(command)).exitCode]).not.toEqual([command, 0]);
+    }
     expect(await sandbox.client.isRunning()).toBe(true);
     expect((await sandbox.asRoot("echo works")).stdout).toBe("works\n");
   });
@@ -246,33 +257,35 @@ while taken < 5000 and libc.inotify_init() >= 0: taken += 1
 print(taken, errno.errorcode.get(ctypes.get_errno(), "none"), flush=True)
 `;
     const taken = (await python(greedy, take)).stdout.trim().split(" ");
-    expect(Number(taken[0])).toBeLessThanOrEqual(128);
+    expect(Number(taken[0])).toBeGreaterThan(0);
+    expect(Number(taken[0])).toBeLessThanOrEqual(64);
     expect(taken[1]).toBe("EMFILE");
     await greedy.client.files.write("/tmp/hold.py", `${take}\ntime.sleep(60)`);
-    await greedy.client.commands.run("python3 /tmp/hold.py", { background: true, user: "root", timeoutMs: 0 });
+    const holding = await greedy.client.commands.run("python3 /tmp/hold.py", { background: true, user: "root", timeoutMs: 0 });
+    await eventually("all of them are held", () => holding.stdout.includes("EMFILE"));
     const handle = await modest.client.files.watchDir("/tmp", () => {});
     await handle.stop();
   });
 
-  test("cgroups can't be made without end", async () => {
+  test("cgroups can't be made without end, neither deep nor wide", async () => {
     await using sandbox = await createSandbox(platform());
+    const deep = await sandbox.asRoot(
+      "d=/sys/fs/cgroup/user; i=0; while mkdir $d/y 2>/dev/null && [ $i -lt 200 ]; do d=$d/y; i=$((i+1)); done; echo $i",
+    );
+    expect(Number(deep.stdout)).toBeLessThan(8);
     const { stdout } = await sandbox.asRoot(
       "i=0; while [ $i -lt 20000 ] && mkdir /sys/fs/cgroup/user/x$i 2>/dev/null; do i=$((i+1)); done; echo $i",
       { timeoutMs: 50_000 },
     );
-    expect(Number(stdout)).toBeLessThan(10_000);
-    expect(
-      (
-        await sandbox.asRoot("d=/sys/fs/cgroup/user; for i in $(seq 200); do d=$d/y; mkdir $d || break; done 2>/dev/null; echo $i")
-      ).stdout.trim(),
-    ).not.toBe("200");
+    expect(Number(stdout)).toBeGreaterThan(0);
+    expect(Number(stdout)).toBeLessThanOrEqual(2_048);
     // The sandbox can still be removed, which the leak check sees.
   }, 60_000);
 
   test("open files end at a limit", async () => {
     await using sandbox = await createSandbox(platform());
     const { stdout } = await sandbox.asRoot("ulimit -Hn");
-    expect(Number(stdout)).toBeLessThanOrEqual(1_048_576);
+    expect(Number(stdout)).toBeLessThanOrEqual(16_384);
     expect((await sandbox.asRoot("ulimit -n 10000000")).exitCode).not.toBe(0);
   });
 });

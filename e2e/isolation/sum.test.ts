@@ -108,7 +108,9 @@ test("fork bombs in several sandboxes can't take more processes together than ar
   await using first = await createSandbox(platform());
   await using second = await createSandbox(platform());
   const made = await Promise.all([first, second].map(async (sandbox) => Number((await python(sandbox, BOMB)).stdout)));
-  expect(made.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(PROCESSES);
+  const sum = made.reduce((one, other) => one + other);
+  expect(sum).toBeGreaterThan(PROCESSES / 2);
+  expect(sum).toBeLessThanOrEqual(PROCESSES);
   expect((await platform().api({ path: "/sandboxes" })).status).toBe(200);
 }, 240_000);
 
