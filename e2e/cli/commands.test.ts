@@ -54,8 +54,11 @@ test("cp copies a directory in and out: bytes, names, modes, links, empty direct
   ]);
   const links = ["sub dir/link", "dangling", "sub dir/round", "loop"].map((name) => readlinkSync(join(directory, "back", name)));
   expect(links).toEqual(["../program", "nowhere", "deep/../../program", "loop"]);
-  // A second copy takes the place of the first, links too.
-  expect((await boxyard(platform(), ["cp", `${sandbox.id}:source/.`, join(directory, "back")])).exitCode).toBe(0);
+  // A copy into a directory replaces what has the same name there, links too.
+  const change = "cd source && echo changed > secret && ln -sfn elsewhere dangling";
+  expect((await boxyard(platform(), ["exec", sandbox.id, "--", "sh", "-c", change])).exitCode).toBe(0);
+  expect((await boxyard(platform(), ["cp", `${sandbox.id}:source`, directory])).exitCode).toBe(0);
+  expect([readFileSync(join(source, "secret"), "utf8"), readlinkSync(join(source, "dangling"))]).toEqual(["changed\n", "elsewhere"]);
 }, 60_000);
 
 test("cp of one file: to a name, into a directory, and back; what is missing is said", async () => {

@@ -76,17 +76,16 @@ test("-e, --cwd and --user shape the command", async () => {
 test("--timeout ends the command, says so and exits with 124", async () => {
   const ended = await run(["--timeout", "1", "--", "sleep", "60"]);
   expect(ended.exitCode).toBe(124);
-  expect(ended.stderr).toMatch(/time/i);
-  expect(ended.ms).toBeLessThan(45_000);
+  expect(ended.stderr).toContain("the command was ended after 1 s (--timeout)");
 });
 
 test("what can't be done is said in one line, with what to do", async () => {
   const unknown = await run(["-t", "no-such-template", "--", "true"]);
-  expect(unknown.exitCode).not.toBe(0);
+  expect(unknown.exitCode).toBe(125);
   expect(unknown.stderr).toContain("no-such-template");
   expect(unknown.stderr.trim().split("\n").length).toBeLessThan(4);
   expect(unknown.stderr).not.toMatch(/\n\s+at /);
-  expect((await run(["--"])).exitCode).not.toBe(0);
+  expect((await run(["--"])).exitCode).toBe(125);
 });
 
 test("no sandbox is left after a run, whatever its end", async () => {
