@@ -61,6 +61,7 @@ test("on Node: the built package passes all of it", async () => {
   const { exitCode, stdout, stderr } = await runProgram(argv, { env: platform().env, limitMs: 180_000 });
   const failed = stdout.split("\n").filter((line) => line.trimStart().startsWith("not ok"));
   expect({ failed, output: exitCode === 0 ? "" : stdout.slice(-5000) + stderr }).toEqual({ failed: [], output: "" });
+  expect(/^\S+ pass (\d+)$/m.exec(stdout)?.[1]).toBe(`${CASES.length}`);
 }, 200_000);
 
 test("on Deno: the built package passes all of it, with no more rights than to the network and its own files", async () => {
