@@ -211,7 +211,9 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
       await initAgent(await address());
       await driver.dropGeneration(handle);
       await exec(await address(), "touch /root/again");
-      await eventually(`round ${round}: ${await told()}`, async () => (await told()) === `${round} all there\n`);
+      await eventually(`round ${round}`, async () => (await told()) === `${round} all there\n`).catch(async (cause) => {
+        throw new Error(await told(), { cause });
+      });
     }
     expect((await exec(await address(), "ls -a /root | grep -c link_remap")).output).toBe("0\n");
   }, 120_000);
