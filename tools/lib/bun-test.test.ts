@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { readConfig } from "../config.ts";
 import { bunTestEach, bunTestTogether, tallyReport } from "./bun-test.ts";
 import type { TestCase } from "./junit.ts";
-import type { SuiteContext } from "./suite.ts";
+import { addTallies, type SuiteContext } from "./suite.ts";
 
 const ended = (exitCode: number, timedOut = false) => ({ exitCode, timedOut, output: "text", ms: 2_000, cpuMs: 500 });
 const passed: TestCase = { file: "a.test.ts", name: "works", outcome: "passed" };
@@ -13,6 +13,13 @@ const onCi = { config: readConfig({ CI: "true" }) };
 
 test("counts what the report says", () => {
   expect(tallyReport(ended(0), [passed, passed], here)).toEqual({ passed: 2, failed: 0, skipped: [], output: "", cpuMs: 500 });
+});
+
+test("the CPU time of tallies is added, and unknown when none of them has one", () => {
+  const tally = tallyReport(ended(0), [passed], here);
+  const { cpuMs: _, ...unmeasured } = tally;
+  expect(addTallies([tally, unmeasured, tally]).cpuMs).toBe(1_000);
+  expect(addTallies([unmeasured]).cpuMs).toBeUndefined();
 });
 
 test("a crash after passing tests is a failure", () => {

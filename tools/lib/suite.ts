@@ -71,11 +71,12 @@ export function tallyOf(result: RunResult): Tally {
 }
 
 export function addTallies(tallies: readonly Tally[]): Tally {
+  const cpuMs = tallies.flatMap((tally) => tally.cpuMs ?? []);
   return {
+    ...(cpuMs.length > 0 && { cpuMs: cpuMs.reduce((sum, ms) => sum + ms, 0) }),
     passed: tallies.reduce((sum, tally) => sum + tally.passed, 0),
     failed: tallies.reduce((sum, tally) => sum + tally.failed, 0),
     skipped: tallies.flatMap((tally) => tally.skipped),
-    cpuMs: tallies.reduce((sum, tally) => sum + (tally.cpuMs ?? 0), 0),
     unstable: tallies.flatMap((tally) => tally.unstable ?? []),
     output: tallies
       .map((tally) => tally.output.trimEnd())
