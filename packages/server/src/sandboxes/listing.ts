@@ -1,5 +1,6 @@
 import type { SandboxId } from "@boxyard/core";
 import type { SandboxRecord } from "../store/index.ts";
+import { cutPage } from "./cut-page.ts";
 import { type VisibleState, visibleState } from "./visible-state.ts";
 
 /** Which sandboxes a list shows, in which order, and which part of it. */
@@ -57,11 +58,10 @@ export function pageOf(
   const rest = matching
     .filter((record) => after === undefined || sign * compare(positionOf(record), after) > 0)
     .sort((a, b) => sign * compare(positionOf(a), positionOf(b)));
-  const page = rest.slice(0, limit);
-  const last = page.at(-1);
+  const { page, next } = cutPage(rest, limit, positionOf);
   return {
     records: page,
-    ...(last && rest.length > page.length && { next: positionOf(last) }),
+    ...(next && { next }),
     running: matching.filter(({ state }) => visibleState(state) === "running").length,
   };
 }

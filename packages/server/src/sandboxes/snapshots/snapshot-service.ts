@@ -7,6 +7,7 @@ import {
   type SnapshotFilter,
   type SnapshotPosition,
 } from "../../templates/snapshots/snapshot-catalog.ts";
+import { cutPage } from "../cut-page.ts";
 import type { Engine } from "../engine/engine.ts";
 import { captureFailure, snapshot } from "../transitions/snapshot.ts";
 import type { SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
@@ -72,8 +73,7 @@ export class SnapshotService {
   list(teamId: TeamId, { after, limit, ...filter }: SnapshotQuery): SnapshotPage {
     const matching = this.parts.snapshotCatalog.list(teamId, filter);
     const rest = after === undefined ? matching : matching.filter((one) => byAge(one, after) > 0);
-    const snapshots = rest.slice(0, limit);
-    const last = snapshots.at(-1);
-    return { snapshots, ...(last && rest.length > snapshots.length && { next: { createdAt: last.createdAt, buildId: last.buildId } }) };
+    const { page, next } = cutPage(rest, limit, ({ createdAt, buildId }) => ({ createdAt, buildId }));
+    return { snapshots: page, ...(next && { next }) };
   }
 }
