@@ -87,14 +87,14 @@ export interface RunningServer {
 }
 
 /** Opens the store of a data directory. `exclusive`: no other process may open it meanwhile, so no other process can damage the index in shared memory. */
-export async function openStore({ dataDir, databaseUrl }: ServerConfig, exclusive = false): Promise<Store> {
+export async function openStore({ dataDir, databaseUrl }: ServerConfig, exclusive = false, clock = systemClock): Promise<Store> {
   const place = databaseUrl === undefined ? { file: join(dataDir, "boxyard.db"), exclusive } : { url: databaseUrl };
-  return SqlStore.open(place, nodeIdOf(dataDir), openSealer(dataDir));
+  return SqlStore.open(place, nodeIdOf(dataDir), openSealer(dataDir), clock);
 }
 
 /** Opens and locks the store, and checks that it is the store of this directory's sandboxes. */
 async function openLocked({ config, driver, orphans }: ServerOptions, clock: Clock): Promise<{ store: Store; lock: StoreLock }> {
-  const store = await openStore(config, true);
+  const store = await openStore(config, true, clock);
   let lock: StoreLock | undefined;
   try {
     lock = await store.lock(`${hostname()}, ${config.dataDir}, process ${process.pid}`, clock);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { newSandboxId, type TeamId } from "@boxyard/core";
+import { type Clock, FakeClock, newSandboxId, type TeamId } from "@boxyard/core";
 import { actAs } from "../actor.ts";
 import { sampleRecord } from "./sample-record.ts";
 import type { Store } from "./store.ts";
@@ -8,7 +8,7 @@ const SPEC = { image: { digest: "sha256:aa", layers: [] }, cpuCount: 1, memoryMB
 const KEY = { id: "k1", name: "first", hash: "h1", hint: "e2b_12", createdAt: 5 };
 
 /** The part of `storeContract` about transactions and events. */
-export function eventStoreContract(store: () => Store, reopen: () => Promise<Store>): void {
+export function eventStoreContract(store: () => Store, reopen: (clock?: Clock) => Promise<Store>): void {
   const told = async (after: number) => (await store().events.read(after, 1000)).map(({ action, targetId }) => [action, targetId]);
 
   test("writes an event with each change: who did what to which, what was before and what is now", async () => {
@@ -204,5 +204,14 @@ export function eventStoreContract(store: () => Store, reopen: () => Promise<Sto
     expect([await again.events.read(0, 10), await again.events.newest()]).toEqual([[], from + 6]);
     await again.insertSandbox(sampleRecord());
     expect((await again.events.read(0, 10)).map(({ cursor }) => cursor)).toEqual([from + 7]);
+  });
+
+  test("stamps events with its own clock", async () => {
+    const [past, future] = [Date.UTC(2001), Date.UTC(2101)];
+    const from = await store().events.newest();
+    for (const time of [past, future]) await (await reopen(new FakeClock(time))).insertSandbox(sampleRecord());
+    expect((await store().events.read(from, 10)).map(({ at }) => at)).toEqual([past, future]);
+    await store().events.prune(future, 100);
+    expect((await store().events.read(from, 10)).map(({ at }) => at)).toEqual([future]);
   });
 }

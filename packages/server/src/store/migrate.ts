@@ -1,4 +1,4 @@
-import { AppError } from "@boxyard/core";
+import { AppError, type Clock } from "@boxyard/core";
 import type { SQL } from "bun";
 import { MIGRATIONS } from "./migrations.ts";
 import { num, type Row } from "./sql-values.ts";
@@ -6,11 +6,18 @@ import { num, type Row } from "./sql-values.ts";
 /** Key of the PostgreSQL lock under which one process at a time changes the schema; no other program uses this number. */
 const SCHEMA_LOCK = 0x626f7901;
 
+export interface MigrationOptions<T> {
+  readonly kind: "sqlite" | "postgres";
+  readonly clock: Clock;
+  /** The end of the transaction. */
+  readonly last: (tx: SQL) => Promise<T>;
+}
+
 /**
  * Brings the schema up to date, then runs `last` in the same transaction and returns its result: all of it, or nothing. Throws
  * `failed_precondition`, reason `store_too_new`, when a newer version has changed the schema.
  */
-export async function migrate<T>(sql: SQL, kind: "sqlite" | "postgres", last: (tx: SQL) => Promise<T>): Promise<T> {
+export async function migrate<T>(sql: SQL, { kind, clock, last }: MigrationOptions<T>): Promise<T> {
   // `immediate` makes SQLite lock at the begin. Else two processes could both find the old schema, and one would fail.
   return await sql.begin(kind === "sqlite" ? "immediate" : "", async (tx) => {
     if (kind === "postgres") await tx`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
@@ -21,7 +28,7 @@ export async function migrate<T>(sql: SQL, kind: "sqlite" | "postgres", last: (t
     for (const { version, name, statements } of MIGRATIONS) {
       if (done.has(version)) continue;
       for (const statement of statements) await tx.unsafe(statement);
-      await tx`INSERT INTO migrations ${tx({ version, name, applied_at: Date.now() })}`;
+      await tx`INSERT INTO migrations ${tx({ version, name, applied_at: clock.now() })}`;
     }
     return await last(tx);
   });

@@ -13,7 +13,7 @@ afterAll(() => postgres?.[Symbol.asyncDispose]());
 
 storeContract("PostgreSQL", async () => {
   const url = await postgres.database();
-  return { open: (node) => SqlStore.open({ url }, node, new Sealer(new Uint8Array(32))), remove: async () => {} };
+  return { open: (node, clock) => SqlStore.open({ url }, node, new Sealer(new Uint8Array(32)), clock), remove: async () => {} };
 });
 
 test("is migrated by one of several servers that open it at once", async () => {

@@ -1,4 +1,4 @@
-import { AppError, SerialQueue } from "@boxyard/core";
+import { AppError, type Clock, SerialQueue } from "@boxyard/core";
 import type { SQL } from "bun";
 import { currentActor } from "../actor.ts";
 import type { NewEvent } from "./event.ts";
@@ -38,11 +38,13 @@ export interface Transaction extends Session {
 class OpenTransaction implements Transaction {
   readonly sql: SQL;
   readonly committed: EventSignal;
+  private readonly clock: Clock;
   private readonly events: NewEvent[] = [];
 
-  constructor(sql: SQL, committed: EventSignal) {
+  constructor(sql: SQL, committed: EventSignal, clock: Clock) {
     this.sql = sql;
     this.committed = committed;
+    this.clock = clock;
   }
 
   get hasEvents(): boolean {
@@ -58,7 +60,7 @@ class OpenTransaction implements Transaction {
   }
 
   async end(): Promise<void> {
-    if (this.hasEvents) await insertEvents(this.sql, this.events, currentActor(), Date.now());
+    if (this.hasEvents) await insertEvents(this.sql, this.events, currentActor(), this.clock.now());
   }
 
   async close(): Promise<void> {
@@ -82,11 +84,13 @@ export class PostgresSession implements Session {
   readonly committed = new EventSignal();
   private readonly raw: SQL;
   private readonly health: StoreHealth;
+  private readonly clock: Clock;
   private readonly answerMs: number;
 
-  constructor(raw: SQL, health: StoreHealth, answerMs = ANSWER_MS) {
+  constructor(raw: SQL, health: StoreHealth, clock: Clock, answerMs = ANSWER_MS) {
     this.raw = raw;
     this.health = health;
+    this.clock = clock;
     this.answerMs = answerMs;
     this.sql = intercepted(raw, health, (statement) => within(answerMs, statement()));
   }
@@ -95,7 +99,7 @@ export class PostgresSession implements Session {
     let open: OpenTransaction | undefined;
     try {
       const transaction = this.raw.begin((tx) => {
-        open = new OpenTransaction(tx, this.committed);
+        open = new OpenTransaction(tx, this.committed, this.clock);
         return perform(open, work);
       });
       const result = (await within(this.answerMs, transaction)) as T;
@@ -123,12 +127,14 @@ export class SqliteSession implements Session {
   readonly committed = new EventSignal();
   private readonly raw: SQL;
   private readonly health: StoreHealth;
+  private readonly clock: Clock;
   private readonly turns = new SerialQueue();
   private pending = 0;
 
-  constructor(raw: SQL, health: StoreHealth) {
+  constructor(raw: SQL, health: StoreHealth, clock: Clock) {
     this.raw = raw;
     this.health = health;
+    this.clock = clock;
     this.sql = intercepted(raw, health, (statement) => (this.pending === 0 ? statement() : this.inTurn(statement)));
   }
 
@@ -156,7 +162,7 @@ export class SqliteSession implements Session {
   }
 
   private async perform<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
-    const open = new OpenTransaction(this.raw, this.committed);
+    const open = new OpenTransaction(this.raw, this.committed, this.clock);
     this.health.checkFile();
     await this.raw.unsafe("BEGIN IMMEDIATE");
     try {

@@ -16,7 +16,7 @@ const sealer = new Sealer(new Uint8Array(32));
 storeContract("SQLite", async () => {
   const dir = await directory();
   return {
-    open: (node) => SqlStore.open({ file: join(dir, "boxyard.db") }, node, sealer),
+    open: (node, clock) => SqlStore.open({ file: join(dir, "boxyard.db") }, node, sealer, clock),
     remove: () => rm(dir, { recursive: true }),
   };
 });

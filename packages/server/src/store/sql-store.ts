@@ -1,5 +1,4 @@
-import { closeSync, openSync } from "node:fs";
-import { type Clock, newTeamId, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
+import { type Clock, newTeamId, type SandboxId, type SandboxState, systemClock, type TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { idempotencyOf, keyOf } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
@@ -14,7 +13,7 @@ import { SqlTemplateStore } from "./sql-template-store.ts";
 import { type Row, text } from "./sql-values.ts";
 import type { SandboxChange, Store, StoreTransaction } from "./store.ts";
 import { isDiskFull, storeFault } from "./store-fault.ts";
-import { finishPutBack, StoreFile } from "./store-file.ts";
+import { makePrivate, StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 
@@ -31,6 +30,15 @@ function nameOf(place: StorePlace): string {
   return `The database ${host}${pathname} of DATABASE_URL`;
 }
 
+/** What a store and those of its transactions share. */
+interface StoreParts {
+  readonly health: StoreHealth;
+  readonly place: StorePlace;
+  readonly node: string;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+}
+
 /** The store on SQL: SQLite in a file, or PostgreSQL by its address; the same statements for both. */
 export class SqlStore implements Store {
   readonly templates: SqlTemplateStore;
@@ -38,16 +46,16 @@ export class SqlStore implements Store {
   readonly events: SqlEventStore;
   readonly health: StoreHealth;
   private readonly session: Session;
-  private readonly place: StorePlace;
+  private readonly parts: StoreParts;
   private readonly node: string;
   private readonly secrets: Secrets;
 
-  private constructor(session: Session, health: StoreHealth, place: StorePlace, node: string, secrets: Secrets) {
+  private constructor(session: Session, parts: StoreParts) {
     this.session = session;
-    this.health = health;
-    this.place = place;
-    this.node = node;
-    this.secrets = secrets;
+    this.parts = parts;
+    this.health = parts.health;
+    this.node = parts.node;
+    this.secrets = parts.secrets;
     this.templates = new SqlTemplateStore(session);
     this.sandboxLogs = new SqlSandboxLogStore(session);
     this.events = new SqlEventStore(session);
@@ -55,9 +63,10 @@ export class SqlStore implements Store {
 
   /**
    * Opens the store for the sandboxes of `node`, and brings its schema up to date. Throws reason `store_too_new` when a newer version of the server
-   * has changed the schema, `store_key` when another key has sealed this node's sandboxes, and an error of `storeFault` when the database fails.
+   * has changed the schema, `store_key` when another key has sealed this node's sandboxes, and an error of `storeFault` when the database fails. `clock`
+   * stamps what the store writes by itself, such as events.
    */
-  static async open(place: StorePlace, node: string, sealer?: Sealer): Promise<SqlStore> {
+  static async open(place: StorePlace, node: string, sealer?: Sealer, clock: Clock = systemClock): Promise<SqlStore> {
     const secrets = new Secrets(sealer);
     const keptAs = "file" in place ? makePrivate(place.file) : undefined;
     const sql = "url" in place ? new SQL(place.url) : new SQL({ adapter: "sqlite", filename: place.file });
@@ -69,30 +78,32 @@ export class SqlStore implements Store {
         await sql.unsafe("PRAGMA synchronous = NORMAL");
         await sql.unsafe("PRAGMA busy_timeout = 5000");
       }
-      const hadPlain = await migrate(sql, "url" in place ? "postgres" : "sqlite", async (tx) => {
+      const last = async (tx: SQL) => {
         // Rows that are older than the column `node` belong to this server, which was the only one then.
         await tx`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
         return secrets.adopt(tx, node);
-      });
+      };
+      const hadPlain = await migrate(sql, { kind: "url" in place ? "postgres" : "sqlite", clock, last });
       if (hadPlain && "file" in place) await forgetOldPages(sql);
     } catch (error) {
       await sql.close().catch(() => {});
       throw storeFault(error, nameOf(place), "file" in place && place.file !== ":memory:" && isDiskFull(place.file)) ?? error;
     }
-    const health = new StoreHealth();
+    const health = new StoreHealth(clock);
     health.keptAs = keptAs;
-    if ("url" in place) return new SqlStore(new PostgresSession(sql, health), health, place, node, secrets);
-    const session = new SqliteSession(sql, health);
+    const parts = { health, place, node, secrets, clock };
+    if ("url" in place) return new SqlStore(new PostgresSession(sql, health, clock), parts);
+    const session = new SqliteSession(sql, health, clock);
     if (place.file !== ":memory:") health.file = new StoreFile(place.file, session);
-    return new SqlStore(session, health, place, node, secrets);
+    return new SqlStore(session, parts);
   }
 
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T> {
-    return this.session.transaction((session) => work(new SqlStore(session, this.health, this.place, this.node, this.secrets)));
+    return this.session.transaction((session) => work(new SqlStore(session, this.parts)));
   }
 
   async probe(): Promise<void> {
-    const now = new Date().toISOString();
+    const now = new Date(this.parts.clock.now()).toISOString();
     try {
       await this.health.file?.restoreLog();
       this.health.checkFile();
@@ -107,7 +118,8 @@ export class SqlStore implements Store {
 
   lock(holder: string, clock: Clock): Promise<StoreLock> {
     // A file belongs to its data directory, which has a lock of its own.
-    return "url" in this.place ? lockStore({ url: this.place.url, holder, clock }) : Promise.resolve(NO_LOCK);
+    const { place } = this.parts;
+    return "url" in place ? lockStore({ url: place.url, holder, clock }) : Promise.resolve(NO_LOCK);
   }
 
   async getOrCreateMeta(name: string, make: () => string): Promise<string> {
@@ -129,7 +141,7 @@ export class SqlStore implements Store {
   }
 
   async ensureTeam(slug: string, name: string): Promise<TeamId> {
-    const values = { id: newTeamId() as string, slug, name, created_at: Date.now() };
+    const values = { id: newTeamId() as string, slug, name, created_at: this.parts.clock.now() };
     await this.session.sql`INSERT INTO teams ${this.session.sql(values)} ON CONFLICT (slug) DO NOTHING`;
     return text((await this.session.sql`SELECT id FROM teams WHERE slug = ${slug}`)[0].id) as TeamId;
   }
@@ -267,19 +279,6 @@ export class SqlStore implements Store {
   async close(): Promise<void> {
     await this.session.close();
   }
-}
-
-/**
- * Makes the file readable for root only; SQLite would let every user read it, and gives its other files the same mode. If this fails, SQLite reports
- * the reason later. Returns the result of `finishPutBack`.
- */
-function makePrivate(file: string): string | undefined {
-  if (file === ":memory:") return undefined;
-  const keptAs = finishPutBack(file);
-  try {
-    closeSync(openSync(file, "a", 0o600));
-  } catch {}
-  return keptAs;
 }
 
 /** Removes free pages and the log, which may hold secrets that were plain. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { newSandboxId, type TeamId } from "@boxyard/core";
+import { type Clock, newSandboxId, type TeamId } from "@boxyard/core";
 import { eventStoreContract } from "./event-store-contract.ts";
 import type { TemplateSpec } from "./records.ts";
 import { sampleRecord } from "./sample-record.ts";
@@ -18,8 +18,8 @@ const SPEC: TemplateSpec = {
 };
 
 export interface StoreUnderTest {
-  /** Opens it for a node; twice on the same place stands for a restart. */
-  open(node: string): Promise<Store>;
+  /** Opens it for a node, with the system's clock by default; twice on the same place stands for a restart. */
+  open(node: string, clock?: Clock): Promise<Store>;
   remove(): Promise<void>;
 }
 
@@ -177,9 +177,9 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     templateStoreContract(() => store);
     eventStoreContract(
       () => store,
-      async () => {
+      async (clock) => {
         await store.close();
-        store = await place.open(NODE);
+        store = await place.open(NODE, clock);
         return store;
       },
     );

@@ -119,6 +119,19 @@ export function finishPutBack(path: string): string | undefined {
   }
 }
 
+/**
+ * Makes the file readable for root only; SQLite would let every user read it, and gives its other files the same mode. If this fails, SQLite reports
+ * the reason later. Returns the result of `finishPutBack`.
+ */
+export function makePrivate(file: string): string | undefined {
+  if (file === ":memory:") return undefined;
+  const keptAs = finishPutBack(file);
+  try {
+    closeSync(openSync(file, "a", 0o600));
+  } catch {}
+  return keptAs;
+}
+
 function unfinished(path: string, cause: unknown): AppError {
   const message =
     `The store ${path} was deleted, and what a server has written in its place can't get its name ` +

@@ -1,4 +1,4 @@
-import type { AppError } from "@boxyard/core";
+import type { AppError, Clock } from "@boxyard/core";
 import { isStoreFault } from "./store-fault.ts";
 import type { StoreFile } from "./store-file.ts";
 
@@ -22,7 +22,12 @@ export class StoreHealth {
   /** Path of the copy that `finishPutBack` has kept at this start, if any. */
   keptAs: string | undefined;
   private current: StoreTrouble | undefined;
+  private readonly clock: Clock;
   private readonly listeners = new Set<(trouble: StoreTrouble | undefined) => void>();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
 
   get trouble(): StoreTrouble | undefined {
     return this.current;
@@ -43,7 +48,7 @@ export class StoreHealth {
   failed(error: unknown): void {
     if (!isStoreFault(error)) return;
     const { reason, message } = error as AppError;
-    if (this.current?.reason !== reason) this.change({ reason, message, since: this.current?.since ?? Date.now() });
+    if (this.current?.reason !== reason) this.change({ reason, message, since: this.current?.since ?? this.clock.now() });
   }
 
   /** To be called when a change was written. */
