@@ -36,6 +36,32 @@ test("ends every sandbox, writes that to the store, and empties the quarantine",
   await after.close();
 });
 
+test("moves each sandbox through `killing`; one whose removal fails stays there, for the next server", async () => {
+  const world = new FakeWorld();
+  const [gone, stays] = [sampleRecord({ state: "running" }), sampleRecord({ state: "paused" })];
+  const file = join(directory, "boxyard.db");
+  const open = () => SqlStore.open({ file }, nodeIdOf(directory), openSealer(directory));
+  const store = await open();
+  for (const record of [gone, stays]) await store.insertSandbox(record);
+  await store.close();
+  world.make(sampleSpec(stays.id), "fake");
+  world.faults.add("destroy", { kind: "fail" });
+  const machine = { openDriver: async () => new FakeDriver(world) } as unknown as Machine;
+  const released = release(readConfig({ BOXYARD_DATA: directory, BOXYARD_LOG_LEVEL: "silent" }), machine, ["--sandboxes"]);
+  expect(await released.catch((error: Error) => error.message)).toBe(`sandbox ${stays.id} could not be removed`);
+  const after = await open();
+  expect((await after.getSandbox(stays.id))?.state).toBe("killing");
+  const moves = (await after.events.read(0, 100))
+    .filter(({ targetId }) => targetId === gone.id)
+    .map(({ action, before }) => [action, before?.state]);
+  expect(moves).toEqual([
+    ["sandbox.running", undefined],
+    ["sandbox.killing", "running"],
+    ["sandbox.dead", "killing"],
+  ]);
+  await after.close();
+});
+
 test("ends every sandbox even if the store is damaged, and prints the store's fault", async () => {
   const world = new FakeWorld();
   const sandboxId = newSandboxId();

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { atOnce, systemClock } from "@boxyard/core";
+import { atOnce, type SandboxId, systemClock } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import { openStore } from "../context.ts";
@@ -35,21 +35,31 @@ export async function release(config: ServerConfig, machine: Machine, args: read
   }
 }
 
-/** Ends every sandbox of the data directory, known to the store or not. Tries all of them, then throws the first failure. */
-export async function endAll(driver: SandboxDriver, store: Store | undefined): Promise<number> {
+/**
+ * Ends every sandbox of the data directory, known to the store or not. As in the transition `kill`, the store has `killing` before the removal and
+ * `dead` after it, so the next server finishes what this one leaves undone; a store that takes no changes does not stop the removals. Tries all
+ * of them, then throws the first failure.
+ */
+async function endAll(driver: SandboxDriver, store: Store | undefined): Promise<void> {
   const failures: unknown[] = [];
-  let ended = 0;
-  await atOnce(await driver.list(), AT_ONCE, async (handle) => {
-    try {
-      await driver.destroy(handle);
-      ended += 1;
-    } catch (error) {
-      failures.push(Object.assign(new Error(`sandbox ${handle.sandboxId} could not be removed`), { cause: error }));
-    }
-  });
-  if (failures.length > 0) throw failures[0];
-  for (const record of (await store?.listLiving()) ?? []) {
-    await store?.updateSandbox(record.id, [record.state], { state: "dead", reason: "released", endedAt: systemClock.now() });
+  const failed = (error: unknown) => void failures.push(error);
+  const records = (await store?.listLiving().catch(failed)) ?? [];
+  const end = { reason: "released", endedAt: systemClock.now() } as const;
+  for (const record of records) {
+    const { id, state } = record;
+    // A sandbox whose removal has begun keeps the cause of that.
+    if (state !== "killing") await store?.updateSandbox(id, [state], { state: "killing", ...end }, record).catch(failed);
   }
-  return ended;
+  const left = new Set<SandboxId>();
+  await atOnce(await driver.list(), AT_ONCE, async (handle) => {
+    const { sandboxId } = handle;
+    await driver.destroy(handle).catch((cause: unknown) => {
+      left.add(sandboxId);
+      failed(Object.assign(new Error(`sandbox ${sandboxId} could not be removed`), { cause }));
+    });
+  });
+  for (const { id } of records) {
+    if (!left.has(id)) await store?.updateSandbox(id, ["killing"], { state: "dead" }, { state: "killing" }).catch(failed);
+  }
+  if (failures.length > 0) throw failures[0];
 }
