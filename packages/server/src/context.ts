@@ -127,8 +127,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const sandboxLogs = new SandboxLogs(store, clock, logger);
   const events = new Events(logger, sandboxLogs);
   const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });
-  const engine = engineOf({ store, driver, clock, routes, agent, tokens, events, authorities, capacity }, observer);
-  const making = { engine, admission: new Admission(engine, config.maxSandboxes), capacity, clock };
+  const holdPlace: Admission["holdPlace"] = (sandbox, work) => admission.holdPlace(sandbox, work);
+  const engineParts = { store, driver, clock, routes, agent, tokens, events, authorities, capacity, admission: { holdPlace } };
+  const engine = engineOf(engineParts, observer);
+  const admission = new Admission(engine, config.maxSandboxes);
+  const making = { engine, admission, capacity, clock };
   const snapshotKeeper = new SnapshotKeeper({ driver, store, events, clock, keepMs: keepOrphansMs(config, options.orphans) });
   const made = await assembleTemplates({
     config,

@@ -1,4 +1,4 @@
-import type { AppError } from "@boxyard/core";
+import { type AppError, HTTP_STATUS } from "@boxyard/core";
 import { ownResponse, REASONS, type RequestHead } from "@boxyard/http1";
 import { escapeHtml, htmlPage, PAGE_HEADERS } from "../html-page.ts";
 
@@ -97,11 +97,17 @@ export const problems = {
       text: `The sandbox ${id} is being paused or resumed. Try again in a moment, or resume it with a client.`,
     },
   }),
-  /** `refusal` says which resource is short, which is for holders of a key only: visitors of the sandbox learn when they may try again. */
-  noRoom: (id: string, { reason, details }: AppError): ProxyProblem => ({
-    status: 503,
+  /** `refusal` says which resource or limit is short, which is for holders of a key only: visitors of the sandbox learn when they may try again. */
+  noRoom: (id: string, { code, reason, details }: AppError): ProxyProblem => ({
+    status: HTTP_STATUS[code],
     retryAfter: Number(details.retryAfter),
-    body: { ...ids(id), message: "The sandbox is paused, and there is no room to resume it now", error_code: reason, code: 503 },
+    body: {
+      ...ids(id),
+      message: "The sandbox is paused, and there is no room to resume it now",
+      // The API gives a 429 no `error_code` either.
+      ...(code === "unavailable" && { error_code: reason }),
+      code: HTTP_STATUS[code],
+    },
     page: { title: "Sandbox paused", text: `The sandbox ${id} is paused, and there is no room to resume it now. Try again in a moment.` },
   }),
   badSignature: (): ProxyProblem => ({

@@ -28,7 +28,7 @@ export type Guarded = Pick<Route, "sandboxId" | "trafficToken">;
 
 /** A sandbox that is paused, or being paused, and that a request may resume. */
 export interface Sleeper extends Guarded, Pick<Route, "accessToken"> {
-  /** Resumes the sandbox. Resolves when it runs or could not be resumed; with the refusal if there is no room for it. Never rejects. */
+  /** Resumes the sandbox. Resolves when it runs or could not be resumed; with the refusal if there is no room or no place for it. Never rejects. */
   wake(): Promise<AppError | undefined>;
 }
 

@@ -69,3 +69,16 @@ export function removalFailure(error: unknown): unknown {
   const message = "The sandbox has ended, but not all of it could be removed yet; the server tries that again";
   return new AppError("unavailable", message, { reason: "removal_pending", details: { retryAfter: 5 }, cause: error });
 }
+
+const NO_PLACE = "too_many_sandboxes";
+
+/** As many sandboxes of users run as may (`Admission`). */
+export function noPlace(maxSandboxes: number): AppError {
+  const details = { retryAfter: 5 };
+  return new AppError("resource_exhausted", `The maximum number of sandboxes (${maxSandboxes}) exists already`, {
+    reason: NO_PLACE,
+    details,
+  });
+}
+
+export const isNoPlace = (error: unknown): error is AppError => isAppError(error, NO_PLACE);

@@ -7,7 +7,8 @@ export const SANDBOX_SETTINGS = [
     form: "number",
     usedBy: "server",
     default: "2000",
-    meaning: "Sandboxes that may exist at once; more creates get 429.",
+    meaning:
+      "Sandboxes that may exist at once, paused ones not counted; more creates and resumes get 429, and so does a request that would wake one.",
   },
   {
     name: "BOXYARD_MAX_CREATES",

@@ -215,6 +215,22 @@ describe("without room", () => {
     expect((await detail()).state).toBe("running");
   });
 
+  test("a request that would wake it is 429 with Retry-After while as many sandboxes run as may", async () => {
+    await using small = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "1" } });
+    const { sandboxID } = await small.create({ autoPause: true, autoResume: { enabled: true } });
+    await small.call("POST", `/sandboxes/${sandboxID}/pause`, {});
+    const other = await small.create();
+    const ask = () => fetch(`${small.url}/echo`, { headers: { "Svc-Sandbox-Id": sandboxID, "Svc-Sandbox-Port": "8000" } });
+    const state = async () => (await small.call("GET", `/sandboxes/${sandboxID}`)).body.state;
+    const answer = await ask();
+    expect([answer.status, answer.headers.get("retry-after"), await state()]).toEqual([429, "5", "paused"]);
+    const message = "The sandbox is paused, and there is no room to resume it now";
+    expect(await answer.json()).toEqual({ code: 429, message, sandboxID, sandboxId: sandboxID });
+    expect((await small.call("DELETE", `/sandboxes/${other.sandboxID}`)).status).toBe(204);
+    expect([(await ask()).status === 429, await state()]).toEqual([false, "running"]);
+    expect((await small.call("POST", "/v2/sandboxes", { templateID: "base" })).status).toBe(429);
+  });
+
   test("the limit of the memory of all sandboxes does not refuse a resume: a paused sandbox is already counted", async () => {
     await post("pause", {});
     s.world.capacity = { ...roomy, memoryLimitBytes: 1 };

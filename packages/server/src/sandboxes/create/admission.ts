@@ -1,7 +1,7 @@
-import { AppError } from "@boxyard/core";
 import type { SandboxRecord } from "../../store/index.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
+import { noPlace } from "../problems.ts";
 
 /**
  * Decides whether one more sandbox of users may exist (`BOXYARD_MAX_SANDBOXES`). Every one of them has a place, but those that are paused. A
@@ -45,9 +45,6 @@ export class Admission {
   checkPlace(): void {
     const taken = this.engine.sandboxes.ofUsers().filter((sandbox) => sandbox.state !== "paused" || this.held.has(sandbox));
     if (taken.length < this.maxSandboxes) return;
-    throw new AppError("resource_exhausted", `The maximum number of sandboxes (${this.maxSandboxes}) exists already`, {
-      reason: "too_many_sandboxes",
-      details: { retryAfter: 5 },
-    });
+    throw noPlace(this.maxSandboxes);
   }
 }

@@ -2,7 +2,7 @@ import { AppError, type SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.ts";
 import { isNoRoom } from "../create/capacity-gate.ts";
-import { sandboxNotFound } from "../problems.ts";
+import { isNoPlace, sandboxNotFound } from "../problems.ts";
 import { type Answer, answerFor } from "../transitions/adopt.ts";
 import { kill } from "../transitions/kill.ts";
 import { pause } from "../transitions/pause.ts";
@@ -187,18 +187,18 @@ export class Engine {
   }
 
   /**
-   * Resumes a paused sandbox for a request. Returns the refusal when the machine has no room for the sandbox. Does nothing when the sandbox
-   * runs by the time of its turn, or was paused without its memory meanwhile.
+   * Resumes a paused sandbox for a request. Returns the refusal when the machine has no room for the sandbox, or as many sandboxes run as may.
+   * Does nothing when the sandbox runs by the time of its turn, or was paused without its memory meanwhile.
    */
   private wake(sandbox: Sandbox): Promise<AppError | undefined> {
     return sandbox.queue.run(async () => {
       if (sandbox.state !== "paused" || !mayWake(sandbox.record) || this.isClosed) return;
       const timeoutMs = Math.max(sandbox.record.facts.timeoutMs, LEAST_WAKE_MS);
       try {
-        await this.perform(sandbox, resume, { timeoutMs, memory: true }, {});
+        await this.parts.admission.holdPlace(sandbox, () => this.perform(sandbox, resume, { timeoutMs, memory: true }, {}));
       } catch (error) {
         // The transition logs the error, and the sandbox stays paused.
-        return isNoRoom(error) ? error : undefined;
+        return isNoRoom(error) || isNoPlace(error) ? error : undefined;
       }
     });
   }

@@ -7,6 +7,7 @@ import type { Store } from "../../store/index.ts";
 import type { Authorities } from "../create/authorities.ts";
 import type { CapacityGate } from "../create/capacity-gate.ts";
 import type { Tokens } from "../tokens.ts";
+import type { Sandbox } from "./sandbox.ts";
 
 /** What the engine and the steps of its transitions work with. */
 export interface EngineParts {
@@ -20,6 +21,8 @@ export interface EngineParts {
   readonly authorities: Authorities;
   /** Asked before a paused sandbox starts again. (New sandboxes pass the gate before the engine knows them.) */
   readonly capacity: Pick<CapacityGate, "start">;
+  /** Asked before a request wakes a paused sandbox: `holdPlace` of `Admission`, which needs the engine itself. */
+  readonly admission: { holdPlace<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> };
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;
 }

@@ -12,7 +12,7 @@ const WATCH_RETRY_MS = 1000;
 export interface ReachEvents {
   /** The `endAt` of a sandbox is over. */
   due(id: SandboxId): void;
-  /** A request has come that resumes this paused sandbox. Resolves with the refusal when the machine has no room; never rejects. */
+  /** A request has come that resumes this paused sandbox. Resolves with the refusal when there is no room or no place for it; never rejects. */
   wanted(sandbox: Sandbox): Promise<AppError | undefined>;
   /** The processes of an incarnation have ended by themselves. Resolves when the sandbox is removed. */
   ended(sandbox: Sandbox, incarnation: Incarnation, cause: EndCause): Promise<void>;
