@@ -12,7 +12,7 @@ export interface ToolsConfig {
   readonly dataDir: string;
   /** The test platform's data directory. */
   readonly testDataDir: string;
-  /** How many files of the suites `root`, `agent` and `e2e` run at once, each on a platform of its own. */
+  /** How many files of the suites that share the lanes run at once, each on a platform of its own. */
   readonly lanes: number;
   /** Built images and bundles, kept from run to run. */
   readonly cacheDir: string;
@@ -26,7 +26,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     ci: env.CI !== undefined && !["", "0", "false"].includes(env.CI),
     dataDir,
     testDataDir: join(dataDir, "test"),
-    lanes: Math.max(1, Number(env.BOXYARD_TEST_LANES) || Math.min(2, availableParallelism())),
+    lanes: Math.max(1, Number(env.BOXYARD_TEST_LANES) || Math.min(3, availableParallelism() + 1)),
     cacheDir: resolve(env.BOXYARD_CACHE || join(dataDir, "cache")),
     env,
   };

@@ -4,14 +4,15 @@
  */
 import { rmSync } from "node:fs";
 import { takeSnapshot } from "@boxyard/testkit";
-import { readConfig, withTemporaryDirectory } from "./config.ts";
+import { readConfig, type ToolsConfig, testDataDirs, withTemporaryDirectory } from "./config.ts";
+import { Lanes } from "./lib/lanes.ts";
 import { HELP, parseOptions, type TestOptions } from "./lib/options.ts";
-import { inOrder, plan } from "./lib/plan.ts";
+import { inLines, plan } from "./lib/plan.ts";
 import { interruptAll, interrupted, MARKER } from "./lib/run.ts";
-import { commandRunner, failedOne, type Suite, type SuiteContext, type Tally } from "./lib/suite.ts";
+import { bun, commandRunner, failedOne, SERVER, type Suite, type SuiteContext, type Tally, tallyOf } from "./lib/suite.ts";
 import { summaryOf } from "./lib/summary.ts";
 import { makeTemporaryDirectory, sweepTemporaryDirectories } from "./lib/temporary.ts";
-import { suites } from "./suites/index.ts";
+import { lines, suites } from "./suites/index.ts";
 
 const names = suites.map((suite) => suite.name);
 
@@ -38,19 +39,35 @@ async function main(argv: readonly string[]): Promise<number> {
 async function runSuites(chosen: readonly Suite[], options: TestOptions, temporary: string): Promise<number> {
   const runId = crypto.randomUUID();
   const marker = `${MARKER}=${runId}`;
+  const config = withTemporaryDirectory(readConfig(), temporary);
   const common = {
-    config: withTemporaryDirectory(readConfig(), temporary),
+    config,
+    lanes: makeLanes(config, runId),
     marker,
     verbose: options.verbose,
     only: options.only,
     installed: options.installed,
     before: takeSnapshot({ marker }),
+    interrupted: () => interrupted,
     say: (line: string) => console.log(line),
   };
-  const tallies = await inOrder(chosen, (suite, broken) => runSuite(suite, common, runId, broken));
-  const { lines, failed } = summaryOf([...tallies.values()], common.config.ci);
-  for (const line of lines) console.log(line);
-  return failed ? 1 : 0;
+  const ofEach = lines.map((line) => line.filter((suite) => chosen.includes(suite)));
+  const tallies = await inLines(ofEach, (suite, broken) => runSuite(suite, common, runId, broken));
+  const summary = summaryOf([...tallies.values()], config.ci);
+  for (const line of summary.lines) console.log(line);
+  return summary.failed ? 1 : 0;
+}
+
+const LANE_SET_UP_LIMIT_MS = 300_000;
+
+/** One lane for each test platform; the suite `platform` sets the first one up. */
+function makeLanes(config: ToolsConfig, runId: string): Lanes {
+  const envs = testDataDirs(config).map((dataDir, index) => (index === 0 ? {} : { BOXYARD_DATA: dataDir }));
+  return new Lanes(envs, async (env) => {
+    const command = commandRunner(config, runId, () => performance.now() + LANE_SET_UP_LIMIT_MS);
+    const { failed, output } = tallyOf(await command([bun, SERVER, "setup"], { env }));
+    if (failed > 0) throw new Error(`one more test platform could not be set up: ${output}`);
+  });
 }
 
 function reasonNotToRun(suite: Suite, broken: readonly string[]): string | undefined {

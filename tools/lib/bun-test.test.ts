@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { readConfig } from "../config.ts";
 import { bunTestEach, bunTestTogether, tallyReport } from "./bun-test.ts";
 import type { TestCase } from "./junit.ts";
+import { Lanes } from "./lanes.ts";
 import { addTallies, type SuiteContext } from "./suite.ts";
 
 const ended = (exitCode: number, timedOut = false) => ({ exitCode, timedOut, output: "text", ms: 2_000, cpuMs: 500 });
@@ -39,24 +40,53 @@ test("an unlisted skip fails on a CI machine only", () => {
   expect(tallyReport(ended(0), [passed, skipped], onCi)).toMatchObject({ failed: 1 });
 });
 
-test("files run at once, one in each lane with the lane's environment, and every file once", async () => {
+/** What runs files needs besides `command`: one lane, with an environment entry of its own. */
+const around = () => ({ ...here, lanes: new Lanes([{ LANE: "1" }], async () => {}), interrupted: () => false, say: () => {} });
+
+test("each file runs once, in the order of its rank, with the environment of the suite and of the lane", async () => {
   const started: string[] = [];
-  const both = Promise.withResolvers<void>();
   const command = async (argv: readonly string[], options?: { env?: Readonly<Record<string, string>> }) => {
-    const lane = options?.env?.LANE;
-    started.push(`${lane} ${argv.at(-1)}`);
-    // The first two are on their way together, or this test does not end.
-    if (started.length === 2) both.resolve();
-    await both.promise;
+    started.push(`${options?.env?.LANE} ${options?.env?.OWN} ${argv.at(-1)}`);
+    writeReport(argv, testCase("", false));
     return ended(0);
   };
-  const context = { ...here, command, say: () => {} } as unknown as SuiteContext;
-  const files = ["a.test.ts", "b.test.ts", "c.test.ts"];
-  await bunTestEach(context, files, { testLimitMs: 1, lanes: [{ LANE: "1" }, { LANE: "2" }] });
-  expect(started.slice(0, 2)).toEqual(["1 ./a.test.ts", "2 ./b.test.ts"]);
-  // The report of none is there, so each was tried twice.
-  expect(files.map((file) => started.filter((line) => line.endsWith(file)).length)).toEqual([2, 2, 2]);
+  const context = { ...around(), command } as unknown as SuiteContext;
+  const place = (file: string) => ({ alone: false, first: false, rank: file.startsWith("long") ? 0 : 1 });
+  const tally = await bunTestEach(context, ["a.test.ts", "b.test.ts", "long.test.ts"], { testLimitMs: 1, env: { OWN: "2" }, place });
+  expect(started).toEqual(["1 2 ./long.test.ts", "1 2 ./a.test.ts", "1 2 ./b.test.ts"]);
+  expect(tally).toMatchObject({ passed: 3, failed: 0 });
 });
+
+test("once the run is interrupted no file begins, and none is tried again", async () => {
+  let interrupted = false;
+  const started: string[] = [];
+  const command = async (argv: readonly string[]) => {
+    started.push(`${argv.at(-1)}`);
+    interrupted = true;
+    return ended(143);
+  };
+  const context = { ...around(), interrupted: () => interrupted, command } as unknown as SuiteContext;
+  const tally = await bunTestEach(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 });
+  expect(started).toEqual(["./a.test.ts"]);
+  expect(tally).toMatchObject({ passed: 0, failed: 2, output: expect.stringContaining("b.test.ts: not run: the run was interrupted") });
+});
+
+test("what a file that failed has left is given back before its second try", async () => {
+  const calls: string[] = [];
+  const command = async (argv: readonly string[]) => {
+    calls.push(argv.includes("test") ? "test" : `${argv[2]}`);
+    if (argv.includes("test")) writeReport(argv, testCase("a.test.ts", calls.length === 1));
+    return ended(calls.length === 1 ? 1 : 0);
+  };
+  const context = { ...around(), command } as unknown as SuiteContext;
+  const tally = await bunTestEach(context, ["a.test.ts"], { testLimitMs: 1 });
+  expect(calls).toEqual(["test", "release", "setup", "test"]);
+  expect(tally).toMatchObject({ passed: 1, failed: 0, unstable: ["a.test.ts"] });
+});
+
+function writeReport(argv: readonly string[], text: string): void {
+  writeFileSync(`${argv.find((word) => word.startsWith("--reporter-outfile="))?.split("=")[1]}`, `<testsuites>${text}</testsuites>`);
+}
 
 /** A run of `bun test` that writes the report `xml` makes of the files it is given, and the number of the try. */
 function reporting(xml: (files: readonly string[], attempt: number) => string): { context: SuiteContext; runs: string[][] } {
@@ -65,10 +95,10 @@ function reporting(xml: (files: readonly string[], attempt: number) => string): 
     const files = argv.filter((word) => word.startsWith("./")).map((word) => word.slice(2));
     runs.push(files);
     const text = xml(files, runs.length);
-    writeFileSync(`${argv.find((word) => word.startsWith("--reporter-outfile="))?.split("=")[1]}`, `<testsuites>${text}</testsuites>`);
+    writeReport(argv, text);
     return ended(text === "" ? 133 : text.includes("<failure") ? 1 : 0);
   };
-  return { context: { ...here, command, say: () => {} } as unknown as SuiteContext, runs };
+  return { context: { ...around(), command } as unknown as SuiteContext, runs };
 }
 
 const testCase = (file: string, failed: boolean): string =>
@@ -97,21 +127,4 @@ test("a process that broke before any test could be named is tried again with al
   const tally = await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 });
   expect(runs[1]).toEqual(["a.test.ts", "b.test.ts"]);
   expect(tally).toMatchObject({ passed: 2, failed: 0, unstable: ["all 2 files"] });
-});
-
-test("files that go together run in the first lane, before the others", async () => {
-  const started: string[] = [];
-  const command = async (argv: readonly string[], options?: { env?: Readonly<Record<string, string>> }) => {
-    started.push(`${options?.env?.LANE} ${argv.at(-1)}`);
-    await Bun.sleep(0);
-    return ended(0);
-  };
-  const context = { ...here, command, say: () => {} } as unknown as SuiteContext;
-  const files = ["a.test.ts", "b.test.ts", "ours-1.test.ts", "ours-2.test.ts"];
-  const together = (file: string) => file.startsWith("ours");
-  await bunTestEach(context, files, { testLimitMs: 1, lanes: [{ LANE: "1" }, { LANE: "2" }], together });
-  const ours = started.filter((line) => line.includes("ours"));
-  expect(new Set(ours)).toEqual(new Set(["1 ./ours-1.test.ts", "1 ./ours-2.test.ts"]));
-  expect(started.filter((line) => line.startsWith("1 "))[0]).toBe("1 ./ours-1.test.ts");
-  expect(new Set(started.map((line) => line.slice(4))).size).toBe(4);
 });

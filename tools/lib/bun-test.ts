@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { Glob } from "bun";
 import { ROOT } from "../config.ts";
 import { parseJunit, type TestCase } from "./junit.ts";
+import type { LaneUse, Place } from "./lanes.ts";
 import type { RunResult } from "./run.ts";
 import { parseSkips, reasonFor } from "./skips.ts";
-import { addTallies, bun, type SuiteContext, type Tally } from "./suite.ts";
+import { addTallies, bun, failedOne, type SuiteContext, type Tally } from "./suite.ts";
 import { tidyUp } from "./tidy.ts";
 
 const SKIPPED_DIRECTORIES = /(^|\/)(node_modules|dist|\.git)\//;
@@ -28,12 +29,13 @@ export interface BunTestOptions {
   /** Limit for the whole call. */
   readonly limitMs?: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** Files run at once, one in each lane, with the lane's environment besides; one lane by default. */
-  readonly lanes?: readonly Readonly<Record<string, string>>[];
-  /** Files that only the first lane runs, and first: they share what is costly to make on a platform. */
-  readonly together?: (file: string) => boolean;
-  /** The files work on the test platform: what a failed one has left is given back. */
-  readonly onPlatform?: boolean;
+}
+
+interface EachOptions extends BunTestOptions {
+  /** Where each file may run, and how early; anywhere by default. */
+  readonly place?: (file: string) => Place;
+  /** Follows the name of a file in the lines of progress. */
+  readonly label?: string;
 }
 
 interface Report {
@@ -81,29 +83,25 @@ export async function bunTestTogether(context: SuiteContext, files: readonly str
   return addTallies([...rest, ...seconds]);
 }
 
-/** Runs each file in a process of its own, so that one that hangs or dies takes no other along. */
-export async function bunTestEach(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally[]> {
-  const { lanes = [{}], together = () => false } = options;
-  const queue = files.filter((file) => !together(file));
-  const ofFirst = files.filter(together);
-  const tallies: Tally[] = [];
-  const work = async (lane: Readonly<Record<string, string>>, index: number) => {
-    const next = () => (index === 0 ? ofFirst.shift() : undefined) ?? queue.shift();
-    for (let file = next(); file !== undefined; file = next()) {
-      tallies.push(await oneFile(context, file, { ...options, env: { ...options.env, ...lane } }));
-    }
-  };
-  await Promise.all(lanes.map(work));
-  return tallies;
+/** Runs each file in a process of its own, so that one that hangs or dies takes no other along, on the lanes that all suites share. */
+export async function bunTestEach(context: SuiteContext, files: readonly string[], options: EachOptions): Promise<Tally> {
+  const place = options.place ?? (() => ({ alone: false, first: false, rank: 0 }));
+  const oneOf = (file: string) => context.lanes.run(place(file), (use) => oneFile(context, file, options, use));
+  return addTallies(await Promise.all(files.map(oneOf)));
 }
 
-async function oneFile(context: SuiteContext, file: string, options: BunTestOptions): Promise<Tally> {
+async function oneFile(context: SuiteContext, file: string, options: EachOptions, use: LaneUse): Promise<Tally> {
+  if (context.interrupted()) return failedOne(`${file}: not run: the run was interrupted`);
   const startedAt = performance.now();
-  let tally = await bunTest(context, [file], options);
-  if (tally.failed > 0) tally = await again(context, [file], options, tally);
+  const here = { ...options, env: { ...options.env, ...use.env } };
+  let tally = await bunTest(context, [file], here);
+  // What a failed file has left is given back before the next file, and before its own second try.
+  const tidy = () => tidyUp(context, here.env, use.isOnly);
+  if (tally.failed > 0) tally = await again(context, [file], here, tally, tidy);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const cpu = ((tally.cpuMs ?? 0) / 1000).toFixed(1);
-  context.say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed  ${seconds} s, CPU ${cpu} s`);
+  const name = `${file}${options.label ?? ""}`;
+  context.say(`  ${tally.failed > 0 ? "✗" : "·"} ${name}  ${tally.passed} passed, ${tally.failed} failed  ${seconds} s, CPU ${cpu} s`);
   return tally;
 }
 
@@ -111,10 +109,17 @@ async function oneFile(context: SuiteContext, file: string, options: BunTestOpti
  * A second try of what failed. The machines are shared, and a test over real processes now and then meets a moment in which
  * nothing runs for a second. What fails twice has failed; what passes is named, so that nobody gets used to it (docs/flake-patterns.md).
  */
-async function again(context: SuiteContext, files: readonly string[], options: BunTestOptions, first: Tally): Promise<Tally> {
+async function again(
+  context: SuiteContext,
+  files: readonly string[],
+  options: BunTestOptions,
+  first: Tally,
+  tidy: () => Promise<void> = async () => {},
+): Promise<Tally> {
   const name = files.length === 1 ? files[0] : `all ${files.length} files`;
-  context.say(`  ~ ${name}  ${first.failed} failed, trying once more\n${first.output.trimEnd().replace(/^/gm, "    ")}`);
-  const tidy = async () => options.onPlatform && (await tidyUp(context, options.env ?? {}, (options.lanes ?? []).length < 2));
+  const failure = first.output.trimEnd().replace(/^/gm, "    ");
+  if (context.interrupted()) return first;
+  context.say(`  ~ ${name}  ${first.failed} failed, trying once more\n${failure}`);
   await tidy();
   const second = await bunTest(context, files, options);
   if (second.failed > 0) {

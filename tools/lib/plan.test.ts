@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { parseOptions } from "./options.ts";
-import { inOrder, plan } from "./plan.ts";
+import { inLines, plan } from "./plan.ts";
 import { failedOne, passedOne } from "./suite.ts";
 
 const suite = (name: string, more: object = {}) => ({ name, proves: "", limitMs: 1, run: async () => passedOne(), ...more });
@@ -35,17 +35,23 @@ test("options are told from names", () => {
   expect(() => parseOptions(["--verbos"], [])).toThrow("Unknown option --verbos");
 });
 
-test("a suite begins when those before it have ended, but for what may go on beside it", async () => {
+test("lines run at the same time, the suites of a line one after another, each after what it needs, and what runs always at the end", async () => {
   const log: string[] = [];
   const guest = Promise.withResolvers<void>();
-  const order = [suite("guest", { beside: ["lint"] }), suite("lint"), suite("root", { needs: ["guest"] })];
-  const running = inOrder(order, async ({ name }, broken) => {
+  const lines = [
+    [suite("guest")],
+    [suite("lint"), suite("unit")],
+    [suite("root", { needs: ["guest"] })],
+    [suite("leaks", { always: true })],
+  ];
+  const running = inLines(lines, async ({ name }, broken) => {
     log.push(`${name} begins${broken.map((need) => ` without ${need}`)}`);
     if (name === "guest") await guest.promise;
-    if (name === "lint") guest.resolve();
+    if (name === "unit") guest.resolve();
     log.push(`${name} ends`);
     return name === "guest" ? failedOne("") : passedOne();
   });
-  expect([...(await running).keys()].sort()).toEqual(["guest", "lint", "root"]);
-  expect(log).toEqual(["guest begins", "lint begins", "lint ends", "guest ends", "root begins without guest", "root ends"]);
+  expect([...(await running).keys()].sort()).toEqual(["guest", "leaks", "lint", "root", "unit"]);
+  const order = [...["guest begins", "lint begins", "lint ends", "unit begins", "unit ends", "guest ends"]];
+  expect(log).toEqual([...order, "root begins without guest", "root ends", "leaks begins", "leaks ends"]);
 });

@@ -17,24 +17,27 @@ export function plan(all: readonly MaybeFiles[], names: readonly string[], only:
 }
 
 /**
- * Runs the suites in their order, each when those before it have ended, except what may go on beside it. `run` is told which suites
- * that this one needs have failed, and never rejects.
+ * Runs the suites of each line one after another, and the lines at the same time. A suite that needs others waits for them too; what runs
+ * `always` follows all others, in the order of its own. `run` is told which suites that this one needs have failed, and never rejects.
  */
-export async function inOrder(
-  suites: readonly Suite[],
+export async function inLines(
+  lines: readonly (readonly Suite[])[],
   run: (suite: Suite, broken: readonly string[]) => Promise<Tally>,
 ): Promise<Map<string, Tally>> {
   const tallies = new Map<string, Tally>();
-  let going: { readonly suite: Suite; readonly end: Promise<unknown> }[] = [];
-  for (const suite of suites) {
-    const before = going.filter((other) => !other.suite.beside?.includes(suite.name));
-    await Promise.all(before.map(({ end }) => end));
-    going = going.filter((other) => !before.includes(other));
-    const broken = (suite.needs ?? []).filter((need) => (tallies.get(need)?.failed ?? 0) > 0);
-    const end = run(suite, broken).then((tally) => tallies.set(suite.name, tally));
-    if (suite.beside) going.push({ suite, end });
-    else await end;
-  }
-  await Promise.all(going.map(({ end }) => end));
+  const all = lines.flat();
+  const ends = new Map(all.map((suite) => [suite.name, Promise.withResolvers<void>()]));
+  const one = async (suite: Suite) => {
+    const needs = suite.needs ?? [];
+    await Promise.all(needs.map((need) => ends.get(need)?.promise));
+    const broken = needs.filter((need) => (tallies.get(need)?.failed ?? 0) > 0);
+    tallies.set(suite.name, await run(suite, broken));
+    ends.get(suite.name)?.resolve();
+  };
+  const line = async (suites: readonly Suite[]) => {
+    for (const suite of suites) await one(suite);
+  };
+  await Promise.all(lines.map((suites) => line(suites.filter(({ always }) => !always))));
+  await line(all.filter(({ always }) => always));
   return tallies;
 }

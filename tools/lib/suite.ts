@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Snapshot } from "@boxyard/testkit";
 import { ROOT, type ToolsConfig } from "../config.ts";
+import type { Lanes } from "./lanes.ts";
 import { MARKER, type RunResult, run } from "./run.ts";
 
 export interface Skip {
@@ -35,6 +36,10 @@ export interface SuiteContext {
   readonly before: Snapshot;
   /** Beginning of the environment entry that every process of this run carries, and no other process. */
   readonly marker: string;
+  /** The platforms that the test files of all suites share. */
+  readonly lanes: Lanes;
+  /** True once the run was asked to end: then nothing new begins but what cleans up. */
+  interrupted(): boolean;
   /** A line of progress. */
   say(line: string): void;
 }
@@ -50,12 +55,10 @@ export interface Suite {
   /** What a pass proves, in one line. */
   readonly proves: string;
   readonly limitMs: number;
-  /** Suites that must have passed for this one to make sense; they are run first when it is asked for by name. */
+  /** Suites that must have passed for this one to make sense: it begins when they have ended, and they run too when it is asked for by name. */
   readonly needs?: readonly string[];
-  /** True: runs also when an earlier suite failed or was not chosen, whenever one that touches the machine ran. */
+  /** True: runs after all others, also when one failed or was not chosen, whenever one that touches the machine ran. */
   readonly always?: boolean;
-  /** Suites that may run while this one goes on: for one that mostly waits. Any other begins when this one has ended. */
-  readonly beside?: readonly string[];
   run(context: SuiteContext): Promise<Tally>;
 }
 

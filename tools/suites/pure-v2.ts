@@ -17,8 +17,6 @@ export const pureV2: Suite = {
   proves: "the driver does its job on a machine with pure cgroup v2, with crun and with runc, in an emulated guest",
   limitMs: LIMIT_MS,
   needs: ["needs", "platform"],
-  // The emulator takes minutes, of what the others leave of the machine.
-  beside: ["lint", "types", "boundaries", "sizes", "generated", "unit", "contract", "root", "agent"],
   run: async ({ config, only, say }) => {
     const files = FILES.filter((file) => only.length === 0 || only.some((part) => file.includes(part)));
     if (files.length === 0) return failedOne("no test ran");
