@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { AppError, type Clock, systemClock } from "@boxyard/core";
 import { eventually, startPostgres, type TestPostgres } from "@boxyard/testkit";
+import { SQL } from "bun";
 import { Sealer } from "./sealer.ts";
+import { PostgresSession } from "./session.ts";
 import { SqlStore } from "./sql-store.ts";
 import { storeContract } from "./store-contract.ts";
+import { StoreHealth } from "./store-health.ts";
 
 let postgres: TestPostgres;
 beforeAll(async () => {
@@ -69,6 +72,29 @@ test("goes on after the database was away, and refuses calls meanwhile with the 
   await lock.release();
   await store.close();
 }, 30_000);
+
+test("wakes readers of events after a commit that ends behind the limit, and is healthy again", async () => {
+  const url = await postgres.database();
+  await (await SqlStore.open({ url }, "here")).close();
+  const holder = new SQL(url, { max: 1 });
+  // Each commit of an event waits for a lock, which `holder` has.
+  await holder.unsafe(`
+    CREATE FUNCTION wait_for_lock() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END';
+    CREATE CONSTRAINT TRIGGER late AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_for_lock();
+    SELECT pg_advisory_lock(1);`);
+  const health = new StoreHealth(systemClock);
+  const session = new PostgresSession(new SQL(url), health, systemClock, 200);
+  let woken = 0;
+  session.committed.subscribe(() => woken++);
+  const writing = session.transaction(async (tx) => tx.record({ action: "key.created", targetId: "k" }));
+  await expect(writing).rejects.toMatchObject({ code: "unavailable", reason: "store_unavailable" });
+  expect([woken, health.trouble?.reason]).toEqual([0, "store_unavailable"]);
+  await holder.unsafe("SELECT pg_advisory_unlock(1)");
+  await eventually("the reader is woken", () => woken === 1);
+  expect(health.trouble).toBeUndefined();
+  expect((await session.sql`SELECT target_id FROM events`)[0]?.target_id).toBe("k");
+  await Promise.all([session.close(), holder.close()]);
+});
 
 test.each([
   ["postgres://boxyard@127.0.0.1:1/none", "store_unavailable"],

@@ -96,21 +96,25 @@ export class PostgresSession implements Session {
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
-    let open: OpenTransaction | undefined;
     try {
-      const transaction = this.raw.begin((tx) => {
-        open = new OpenTransaction(tx, this.committed, this.clock);
-        return perform(open, work);
-      });
-      const result = (await within(this.answerMs, transaction)) as T;
-      if (open?.hasEvents) {
-        this.committed.notify();
-        this.health.wrote();
-      }
-      return result;
+      return await within(this.answerMs, this.commit(work));
     } catch (error) {
       throw faultOf(error, this.health);
     }
+  }
+
+  /** Also a commit that ends after the limit wakes the readers of events. */
+  private async commit<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+    let open: OpenTransaction | undefined;
+    const result = await this.raw.begin((tx) => {
+      open = new OpenTransaction(tx, this.committed, this.clock);
+      return perform(open, work);
+    });
+    if (open?.hasEvents) {
+      this.committed.notify();
+      this.health.wrote();
+    }
+    return result as T;
   }
 
   close(): Promise<void> {
