@@ -14,3 +14,4 @@ export * from "./serial-queue.ts";
 export * from "./steps.ts";
 export * from "./text.ts";
 export * from "./version.ts";
+export * from "./within.ts";

@@ -1,4 +1,4 @@
-import { AppError } from "@boxyard/core";
+import { AppError, unlessAborted } from "@boxyard/core";
 import type { RuntimeCapabilities, RuntimeDriver } from "../runtime/runtime.ts";
 import type {
   AgentAddress,
@@ -145,15 +145,7 @@ export class FakeRuntime implements RuntimeDriver {
       const sandbox = this.sandboxes.find(handle);
       if (!this.sandboxes.isKnown(handle)) throw notFound(handle);
       if (sandbox.phase === "created") return { reason: "unknown" };
-      signal.throwIfAborted();
-      const { promise: aborted, reject } = Promise.withResolvers<never>();
-      const onAbort = () => reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-      try {
-        return await Promise.race([sandbox.ended, aborted]);
-      } finally {
-        signal.removeEventListener("abort", onAbort);
-      }
+      return unlessAborted(sandbox.ended, signal);
     });
   }
 

@@ -1,7 +1,7 @@
 import { lookup as lookupName } from "node:dns/promises";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
-import { AppError } from "@boxyard/core";
+import { AppError, unlessAborted } from "@boxyard/core";
 import { isPublicAddress, plainAddress } from "./public-address.ts";
 import { isLoopback } from "./reference.ts";
 
@@ -76,7 +76,8 @@ export class Reach {
     if (isName ? isLoopback(host) || host.endsWith(".localhost") : !this.isPublic(host))
       throw this.refused(url, "it is not a public address");
     if (this.proxyOf(url) !== undefined) return undefined;
-    const addresses = isName ? await abortable(this.lookup(host), signal) : [host];
+    // A look-up of a name may take long and cannot be cancelled.
+    const addresses = isName ? await unlessAborted(this.lookup(host), signal) : [host];
     if (addresses.length === 0) {
       throw new AppError("unavailable", `${url.host} cannot be reached: there is no such host`, { reason: "registry_unreachable" });
     }
@@ -151,16 +152,3 @@ async function machineLookup(host: string): Promise<string[]> {
 }
 
 const interfaceAddresses = (): string[] => Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
-
-/** `work`, or the reason of the abort. A look-up of a name may take long and cannot be cancelled. */
-async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    signal.throwIfAborted();
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
-}

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
-import { AppError, isAppError } from "@boxyard/core";
+import { AppError, isAppError, within } from "@boxyard/core";
 import { Reach } from "./reach.ts";
 import { hostOf } from "./reference.ts";
 
@@ -127,9 +127,7 @@ async function* unlessSilent(body: ReadableStream<Uint8Array> | null, ms: number
   const reader = body.getReader();
   try {
     for (;;) {
-      const { promise: silent, reject } = Promise.withResolvers<never>();
-      const timer = setTimeout(() => reject(new Error("nothing came")), ms);
-      const { done, value } = await Promise.race([reader.read(), silent]).finally(() => clearTimeout(timer));
+      const { done, value } = await within(reader.read(), ms, () => new Error("nothing came"));
       if (done) return;
       yield value;
     }

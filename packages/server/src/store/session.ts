@@ -1,4 +1,4 @@
-import { AppError, type Clock, SerialQueue } from "@boxyard/core";
+import { AppError, type Clock, SerialQueue, within } from "@boxyard/core";
 import type { SQL } from "bun";
 import { currentActor } from "../actor.ts";
 import type { NewEvent } from "./event.ts";
@@ -92,12 +92,12 @@ export class PostgresSession implements Session {
     this.health = health;
     this.clock = clock;
     this.answerMs = answerMs;
-    this.sql = intercepted(raw, health, (statement) => within(answerMs, statement()));
+    this.sql = intercepted(raw, health, (statement) => this.inTime(statement()));
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     try {
-      return await within(this.answerMs, this.commit(work));
+      return await this.inTime(this.commit(work));
     } catch (error) {
       throw faultOf(error, this.health);
     }
@@ -119,6 +119,17 @@ export class PostgresSession implements Session {
 
   close(): Promise<void> {
     return this.raw.close();
+  }
+
+  /**
+   * The result of `answer`, or `unavailable` (reason `store_unavailable`) after the limit. The statement may still take place later: as with a lost
+   * answer, the caller does not know.
+   */
+  private inTime<T>(answer: Promise<T>): Promise<T> {
+    const ms = this.answerMs;
+    const late = () =>
+      new AppError("unavailable", `The server's store did not answer within ${ms / 1000} s`, { reason: "store_unavailable" });
+    return within(answer, ms, late);
   }
 }
 
@@ -191,25 +202,6 @@ export class SqliteSession implements Session {
     } finally {
       this.pending -= 1;
     }
-  }
-}
-
-/**
- * The result of `answer`, or `unavailable` (reason `store_unavailable`) after `ms` milliseconds. The statement may still take place later: as with
- * a lost answer, the caller does not know.
- */
-async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
-  let timer: Timer | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new AppError("unavailable", `The server's store did not answer within ${ms / 1000} s`, { reason: "store_unavailable" });
-    timer = setTimeout(() => reject(error), ms);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-    // A failure after the limit has no caller.
-    answer.catch(() => {});
   }
 }
 

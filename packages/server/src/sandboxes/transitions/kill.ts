@@ -1,4 +1,4 @@
-import { AppError, type Step } from "@boxyard/core";
+import { AppError, type Step, within } from "@boxyard/core";
 import type { EndCause } from "../../store/index.ts";
 import type { RecordChange, Transition, TransitionContext } from "../engine/transition.ts";
 
@@ -11,19 +11,10 @@ export interface KillContext extends TransitionContext {
 /** Removes everything of the sandbox from the machine: processes, disk, network, paused state. Repeatable. */
 const destroy: Step<KillContext> = {
   name: "destroy",
-  run: ({ parts, sandbox }) => withLimit(parts.driver.destroy(sandbox.handle), DESTROY_MS),
+  run: ({ parts, sandbox }) => within(parts.driver.destroy(sandbox.handle), DESTROY_MS, tooLong),
 };
 
-/** The result of `work`, or `deadline_exceeded` after `ms` milliseconds; `work` is not cancelled then. */
-async function withLimit<T>(work: Promise<T>, ms: number): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new AppError("deadline_exceeded", "Removing the sandbox takes too long")), ms);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const tooLong = () => new AppError("deadline_exceeded", "Removing the sandbox takes too long");
 
 /** Removes a sandbox, from every state. */
 export const kill: Transition<{ readonly cause: EndCause }, KillContext> = {
