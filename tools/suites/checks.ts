@@ -2,6 +2,7 @@ import { checkBoundaries } from "../checks/boundaries.ts";
 import { checkCycles } from "../checks/cycles.ts";
 import { deadExports } from "../checks/dead-exports.ts";
 import { checkPatterns } from "../checks/patterns.ts";
+import { checkPromises } from "../checks/promises.ts";
 import { longFiles, longFunctions } from "../checks/sizes.ts";
 import { checkSleeps, isTestCode } from "../checks/sleeps.ts";
 import { checkWords } from "../checks/words.ts";
@@ -13,7 +14,7 @@ import { changedFiles, readTree } from "../lib/tree.ts";
 export const lint: Suite = {
   name: "lint",
   proves:
-    "format and lint rules hold (biome), no regular expression that strangers' text meets is slower than linear, words are the field's (tools/checks/words.ts), and no test waits for a fixed time without a reason",
+    "format and lint rules hold (biome), no regular expression that strangers' text meets is slower than linear, words are the field's (tools/checks/words.ts), no test waits for a fixed time without a reason, and none checks a promise that it does not await",
   limitMs: 60_000,
   run: async ({ command }) => {
     const biome = await command([
@@ -29,9 +30,13 @@ export const lint: Suite = {
       .filter(({ path }) => isTestCode(path) && !path.startsWith("tools/checks/sleeps."))
       .flatMap(checkSleeps)
       .map((found) => `${found.path}:${found.line}: ${found.message}`);
+    const promises = sourceFiles(["ts", "tsx"])
+      .filter(({ path }) => isTestCode(path))
+      .flatMap(checkPromises)
+      .map((found) => `${found.path}:${found.line}: ${found.message}`);
     return addTallies([
       tallyOf(biome),
-      ...[lines, words, sleeps].map((found) => (found.length > 0 ? failedOne(found.join("\n")) : passedOne())),
+      ...[lines, words, sleeps, promises].map((found) => (found.length > 0 ? failedOne(found.join("\n")) : passedOne())),
     ]);
   },
 };
