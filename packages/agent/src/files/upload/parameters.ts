@@ -5,14 +5,18 @@
 /** Characters that a backslash escapes inside quotes. Before any other it is a character itself, as in a Windows path. */
 const SPECIAL = '()<>@,;:\\"/[]?=';
 
+/** Matched in place: a copy of the rest for each parameter would take time in proportion to the square of the text. */
+const NAME = /;\s*([^=;\s]*)\s*/y;
+
 /** Every parameter by its lower-case name; the first of equal names wins, and `name*` (RFC 5987) wins over `name`. */
 export function parseParameters(value: string): Record<string, string> {
   const plain: Record<string, string> = Object.create(null);
   const extended: Record<string, string> = Object.create(null);
   let at = value.indexOf(";");
   while (at >= 0 && at < value.length) {
-    const [, name = ""] = /^;\s*([^=;\s]*)\s*/.exec(value.slice(at)) ?? [];
-    at += /^;\s*[^=;\s]*\s*/.exec(value.slice(at))?.[0].length ?? 1;
+    NAME.lastIndex = at;
+    const [whole = ";", name = ""] = NAME.exec(value) ?? [];
+    at += whole.length;
     if (value[at] !== "=") {
       at = value.indexOf(";", at);
       continue;
