@@ -362,7 +362,15 @@ describe("lists", () => {
       const other = order === "asc" ? "desc" : "asc";
       expect((await s.call("GET", `/v2/sandboxes?order=${other}&nextToken=${first.next}`)).status).toBe(400);
     }
-    await Promise.all(ids.map((id) => s.call("DELETE", `/sandboxes/${id}`)));
+    // A client that kills the sandboxes of each page before it asks for the next page.
+    const killed: string[] = [];
+    for (let token: string | null = ""; token !== null; ) {
+      const page = await list(`/v2/sandboxes?limit=1${token && `&nextToken=${token}`}`);
+      for (const id of page.ids) expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
+      killed.push(...page.ids);
+      token = page.next;
+    }
+    expect(killed).toEqual([c, b, a]);
   });
 });
 

@@ -1,21 +1,13 @@
 import { AppError } from "@boxyard/core";
+import type { PageQuery, Position } from "../templates/page.ts";
 
-/**
- * The page of a list that begins behind the item that `token` names, or at the first item without a token. `next` is the token of the following
- * page; undefined on the last page. Throws `invalid_argument` that names `field` when the token's item is not in the list.
- */
-export function pageAfter<T>(
-  items: readonly T[],
-  idOf: (item: T) => string,
-  { token, limit, field }: { token: string | undefined; limit: number; field: string },
-): { page: readonly T[]; next: string | undefined } {
-  let from = 0;
-  if (token) {
-    const id = Buffer.from(token, "base64url").toString();
-    from = items.findIndex((item) => idOf(item) === id) + 1;
-    if (from === 0) throw new AppError("invalid_argument", `${field}: is not one of this listing`, { reason: "invalid_query" });
-  }
-  const page = items.slice(from, from + limit);
-  const last = page.at(-1);
-  return { page, next: last === undefined || from + limit >= items.length ? undefined : Buffer.from(idOf(last)).toString("base64url") };
+/** The part of a list that a request asks for. Throws `invalid_argument` that names `field` for a token that `tokenOf` has not made. */
+export function pageQuery(token: string | undefined, limit: number, field: string): PageQuery {
+  if (!token) return { limit };
+  const [, at, id] = /^(\d{1,15})__([a-z0-9._-]{1,128})$/.exec(Buffer.from(token, "base64url").toString()) ?? [];
+  if (id === undefined) throw new AppError("invalid_argument", `${field}: is not one of this listing`, { reason: "invalid_query" });
+  return { limit, after: { at: Number(at), id } };
 }
+
+/** The token of the page that begins behind a position. */
+export const tokenOf = ({ at, id }: Position): string => Buffer.from(`${at}__${id}`).toString("base64url");

@@ -24,6 +24,7 @@ import { Triggers } from "./images/triggers.ts";
 import { SnapshotCatalog } from "./snapshots/snapshot-catalog.ts";
 import { TagHistory } from "./tag-history.ts";
 import { TemplateFiles } from "./template-files.ts";
+import { TemplateLists } from "./template-lists.ts";
 import type { Templates } from "./templates.ts";
 
 export interface TemplateServicesDeps {
@@ -47,7 +48,7 @@ export interface TemplateServices {
   readonly builds: Builds;
   readonly uploads: Uploads;
   readonly templateImages: TemplateImages;
-  readonly templateFiles: TemplateFiles;
+  readonly templateLists: TemplateLists;
   readonly triggers: Triggers;
   readonly tagHistory: TagHistory;
   /** Layers that work in progress uses. */
@@ -123,10 +124,10 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
       await caches.remove(id);
     },
   });
-  const templateFiles = new TemplateFiles(driver);
+  const templateLists = new TemplateLists({ templates, store, files: new TemplateFiles(driver) });
   const tagHistory = new TagHistory({ templates, store });
   const triggers = new Triggers({ templates, images });
-  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, templateFiles, tagHistory, triggers };
+  return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, templateLists, tagHistory, triggers };
 }
 
 /** The operator names the registry for references without one, so that may be private too. */

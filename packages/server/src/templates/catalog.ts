@@ -36,17 +36,6 @@ export class Catalog {
     this.deps = deps;
   }
 
-  /** A team's templates, oldest first. Templates of snapshots are not among them: `SnapshotCatalog.list` has those. */
-  list(teamId: TeamId): Template[] {
-    return this.deps.templates.ofTeam(teamId).filter((template) => !isOfSnapshots(template));
-  }
-
-  /** The public templates of `list`, by id. */
-  listDefaults(teamId: TeamId): Template[] {
-    const found = this.list(teamId).filter(({ record }) => record.isPublic);
-    return found.sort((a, b) => (a.record.id < b.record.id ? -1 : 1));
-  }
-
   /** Registers a build of a new template, or of the team's template of that name. The client starts the build later. */
   async request(teamId: TeamId, wanted: NewTemplate): Promise<{ template: TemplateRecord; build: BuildRecord }> {
     const { store, templates, clock } = this.deps;

@@ -17,7 +17,8 @@ function historyOf(given: Record<string, readonly number[]>): TagHistory {
   return new TagHistory(deps as unknown as TagHistoryDeps);
 }
 
-const tagsOf = async (history: TagHistory, query: TagGroupQuery) => (await history.groups(TEAM, "app", query)).groups.map(({ tag }) => tag);
+const tagsOf = async (history: TagHistory, query: Omit<TagGroupQuery, "limit">) =>
+  (await history.groups(TEAM, "app", { ...query, limit: 10 })).groups.items.map(({ tag }) => tag);
 
 test.each([
   ["latest_desc", ["v2", "default", "v1"]],
@@ -28,6 +29,17 @@ test.each([
   expect(await tagsOf(historyOf({ v1: [5, 1], v2: [9], default: [5, 4] }), { sort })).toEqual([...tags]);
 });
 
+test.each(["latest_desc", "latest_asc", "name_asc", "name_desc"] as const)(
+  "pages of tags in the order %s go on behind a tag that was removed",
+  async (sort) => {
+    const given = { v1: [5, 1], v2: [9], default: [5, 4] };
+    const whole = await tagsOf(historyOf(given), { sort });
+    const { next } = (await historyOf(given).groups(TEAM, "app", { sort, limit: 2 })).groups;
+    const { [whole[1] as keyof typeof given]: _, ...left } = given;
+    expect(await tagsOf(historyOf(left), { sort, after: next })).toEqual(whole.slice(2));
+  },
+);
+
 test("tags are searched by a part, in any case", async () => {
   const history = historyOf({ v1: [1], "my-v2": [2], default: [3] });
   expect(await tagsOf(history, { sort: "name_asc", search: " V" })).toEqual(["my-v2", "v1"]);
@@ -36,8 +48,11 @@ test("tags are searched by a part, in any case", async () => {
 
 test("a tag has its own assignments, newest first; a tag without any does not exist", async () => {
   const history = historyOf({ v1: [5, 1], v2: [9] });
-  const { record, assignments } = await history.assignments(TEAM, "app", "V1");
-  expect([record.name, assignments.map(({ buildId }) => buildId)]).toEqual(["app", ["v15", "v11"]]);
-  await expect(history.assignments(TEAM, "app", "v3")).rejects.toMatchObject({ code: "not_found", reason: "tag_not_found" });
-  await expect(history.assignments(TEAM, "app", "a b")).rejects.toMatchObject({ code: "invalid_argument" });
+  const { record, assignments } = await history.assignments(TEAM, "app", { tag: "V1", limit: 10 });
+  expect([record.name, assignments.items.map(({ buildId }) => buildId)]).toEqual(["app", ["v15", "v11"]]);
+  await expect(history.assignments(TEAM, "app", { tag: "v3", limit: 10 })).rejects.toMatchObject({
+    code: "not_found",
+    reason: "tag_not_found",
+  });
+  await expect(history.assignments(TEAM, "app", { tag: "a b", limit: 10 })).rejects.toMatchObject({ code: "invalid_argument" });
 });

@@ -2,7 +2,8 @@ import { ENVD_VERSION } from "@boxyard/spec";
 import type { BuildLogEntry, ListedBuild, ListedTemplate, RequestedTemplate } from "@boxyard/spec/platform";
 import type { BuildLogLine, BuildRecord, TemplateRecord } from "../../store/index.ts";
 import { mainVersion } from "../../templates/catalog.ts";
-import { DEFAULT_DISK_MB, type Template } from "../../templates/templates.ts";
+import type { TemplateEntry } from "../../templates/template-lists.ts";
+import { DEFAULT_DISK_MB } from "../../templates/templates.ts";
 
 const iso = (at: number) => new Date(at).toISOString();
 /** With the namespace, so that a name means the same template to every team (docs/contract/templates.md). */
@@ -15,11 +16,8 @@ export function presentRequested(template: TemplateRecord, build: BuildRecord): 
   return { templateID: template.id, buildID: build.id, public: template.isPublic, names, tags: [...build.tags], aliases };
 }
 
-/**
- * `builds`: all builds of the template, newest first. A template whose files are missing has the status `error`, which every client knows, and
- * `filesMissing`, which says why.
- */
-export function presentListed(template: Template, builds: readonly BuildRecord[], areFilesMissing: boolean): ListedTemplate {
+/** A template whose files are missing has the status `error`, which every client knows, and `filesMissing`, which says why. */
+export function presentListed({ template, builds, areFilesMissing }: TemplateEntry): ListedTemplate {
   const { record } = template;
   const main = mainVersion(template);
   const newest = builds[0];

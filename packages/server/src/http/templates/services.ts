@@ -1,12 +1,11 @@
 import type { ServerConfig } from "../../config.ts";
-import type { Store } from "../../store/index.ts";
 import type { Builds } from "../../templates/builds/builds.ts";
 import type { Uploads } from "../../templates/builds/order/uploads.ts";
 import type { Catalog } from "../../templates/catalog.ts";
 import type { TemplateImages } from "../../templates/images/template-images.ts";
 import type { Triggers } from "../../templates/images/triggers.ts";
 import type { TagHistory } from "../../templates/tag-history.ts";
-import type { TemplateFiles } from "../../templates/template-files.ts";
+import type { TemplateLists } from "../../templates/template-lists.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 
@@ -17,10 +16,9 @@ export interface TemplateServices {
   readonly builds: Builds;
   readonly uploads: Uploads;
   readonly templateImages: TemplateImages;
-  readonly templateFiles: TemplateFiles;
+  readonly templateLists: TemplateLists;
   readonly triggers: Triggers;
   readonly tagHistory: TagHistory;
-  readonly store: Pick<Store, "templates">;
   readonly config: ServerConfig;
 }
 

@@ -49,6 +49,15 @@ test("groups are sorted, searched and given in pages", async () => {
   expect(second.nextCursor).toBeNull();
 });
 
+test("groups go on behind the last tag of a page after it was removed", async () => {
+  await s.call("POST", "/templates/tags", { target: "app", tags: ["u1", "u2"] });
+  const first = await groups("?tagsLimit=3&sort=name_desc");
+  expect(first.tags.at(-1).tag).toBe("u2");
+  await s.call("DELETE", "/templates/tags", { name: "app", tags: ["u2"] });
+  expect(await names(`?sort=name_desc&tagsCursor=${first.nextCursor}`)).toEqual(["u1", "default"]);
+  await s.call("DELETE", "/templates/tags", { name: "app", tags: ["u1"] });
+});
+
 test("a tag's assignments come newest first, in pages, each with an id that stays", async () => {
   const seen: { assignmentId: string; buildId: string }[] = [];
   for (let cursor = ""; ; ) {

@@ -2,31 +2,32 @@ import { createHash } from "node:crypto";
 import type { TemplateId } from "@boxyard/core";
 import type { TagAssignment as Presented, routes } from "@boxyard/spec/platform";
 import type { TagAssignment } from "../../store/index.ts";
-import { pageAfter } from "../page.ts";
+import type { Page } from "../../templates/page.ts";
+import { pageQuery, tokenOf } from "../page.ts";
 import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** `GET /templates/{id}/tags/groups`. */
 export const listTagGroups: HandlerOf<typeof routes.listTagGroups> = async ({ query, caller, param }, { tagHistory }) => {
   const { search, sort, tagsCursor, tagsLimit, assignmentLimit } = query;
-  const { record, groups } = await tagHistory.groups(caller.teamId, param("templateID"), { search, sort });
-  const { page, next } = pageAfter(groups, ({ tag }) => tag, { token: tagsCursor, limit: tagsLimit, field: "tagsCursor" });
-  const tags = page.map(({ tag, assignments }) => ({
+  const wanted = { search, sort, ...pageQuery(tagsCursor, tagsLimit, "tagsCursor") };
+  const { record, groups } = await tagHistory.groups(caller.teamId, param("templateID"), wanted);
+  const tags = groups.items.map(({ tag, assignments }) => ({
     tag,
     assignments: assignments.slice(0, assignmentLimit).map((assignment) => presentAssignment(record.id, assignment)),
     hasMore: assignments.length > assignmentLimit,
   }));
-  return json(200, { tags, nextCursor: next ?? null });
+  return json(200, { tags, nextCursor: cursorOf(groups) });
 };
 
 /** `GET /templates/{id}/tags/{tag}/assignments`. */
 export const listTagAssignments: HandlerOf<typeof routes.listTagAssignments> = async ({ query, caller, param }, { tagHistory }) => {
-  const { cursor: token, limit } = query;
-  const { record, assignments } = await tagHistory.assignments(caller.teamId, param("templateID"), param("tag"));
-  const presented = assignments.map((assignment) => presentAssignment(record.id, assignment));
-  const { page, next } = pageAfter(presented, ({ assignmentId }) => assignmentId, { token, limit, field: "cursor" });
-  return json(200, { data: page, nextCursor: next ?? null });
+  const wanted = { tag: param("tag"), ...pageQuery(query.cursor, query.limit, "cursor") };
+  const { record, assignments } = await tagHistory.assignments(caller.teamId, param("templateID"), wanted);
+  return json(200, { data: assignments.items.map((one) => presentAssignment(record.id, one)), nextCursor: cursorOf(assignments) });
 };
+
+const cursorOf = ({ next }: Page<unknown>) => (next === undefined ? null : tokenOf(next));
 
 const iso = (at: number) => new Date(at).toISOString();
 

@@ -140,8 +140,20 @@ describe("templates", () => {
       if (token === "") break;
     }
     expect(ids).toEqual(all.body.map(({ templateID }: { templateID: string }) => templateID));
-    expect((await s.call("GET", "/v2/templates?nextToken=zzz")).status).toBe(400);
+    const malformed = await s.call("GET", "/v2/templates?nextToken=zzz");
+    expect([malformed.status, malformed.body.message]).toEqual([400, "nextToken: is not one of this listing"]);
     expect((await s.call("GET", "/default-templates")).body).toEqual([base]);
+  });
+
+  test("go on behind the last template of a page after it was deleted", async () => {
+    for (const name of ["page-1", "page-2", "page-3"]) await s.call("POST", "/v3/templates", { name });
+    const ids = (await s.call("GET", "/templates")).body.map(({ templateID }: { templateID: string }) => templateID);
+    const first = await s.call("GET", `/v2/templates?limit=${ids.length - 1}`);
+    const last = first.body.at(-1).templateID;
+    expect((await s.call("DELETE", `/templates/${last}`)).status).toBe(204);
+    const second = await s.call("GET", `/v2/templates?nextToken=${first.headers.get("x-next-token")}`);
+    expect([second.status, second.body.map(({ templateID }: { templateID: string }) => templateID)]).toEqual([200, ids.slice(-1)]);
+    for (const id of ids.slice(-3)) await s.call("DELETE", `/templates/${id}`);
   });
 
   test("say when their files are lost, in lists and alone, until they are built again", async () => {
