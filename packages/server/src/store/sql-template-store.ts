@@ -1,7 +1,6 @@
 import { newBuildId, newTemplateId, type TeamId, type TemplateId } from "@boxyard/core";
 import type {
   BuildChange,
-  BuildLogLevel,
   BuildLogLine,
   BuildRecord,
   BuildStatus,
@@ -15,7 +14,7 @@ import type { Session } from "./session.ts";
 import { SqlTagHistory } from "./sql-tag-history.ts";
 import { num, type Row, text } from "./sql-values.ts";
 import { buildOf, changedBuildColumns, lineOf, rank, templateOf, versionOf } from "./template-rows.ts";
-import type { LogsAt, TemplateStore } from "./template-store.ts";
+import type { LogLines, LogsAt, TemplateStore } from "./template-store.ts";
 import { keepUntagged, UNTAGGED } from "./untagged-builds.ts";
 
 /** Templates on SQL, for `SqlStore`. */
@@ -208,7 +207,7 @@ export class SqlTemplateStore implements TemplateStore {
     await this.session.sql`INSERT INTO build_logs ${this.session.sql(rows)}`;
   }
 
-  async readLogs(buildId: string, options: { offset: number; limit: number; minLevel: BuildLogLevel }): Promise<BuildLogLine[]> {
+  async readLogs(buildId: string, options: LogLines): Promise<BuildLogLine[]> {
     const rows = await this.session.sql`SELECT * FROM build_logs WHERE build_id = ${buildId} AND level >= ${rank(options.minLevel)}
       ORDER BY place LIMIT ${options.limit} OFFSET ${options.offset}`;
     return (rows as Row[]).map(lineOf);

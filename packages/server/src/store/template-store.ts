@@ -55,8 +55,8 @@ export interface TemplateStore {
 
   /** Adds lines to a build's log. `place`: the number of lines that the log has already. */
   addLogs(buildId: string, place: number, lines: readonly BuildLogLine[]): Promise<void>;
-  /** Lines of at least `minLevel`, oldest first, without the first `offset` of these. */
-  readLogs(buildId: string, options: { offset: number; limit: number; minLevel: BuildLogLevel }): Promise<BuildLogLine[]>;
+  /** Oldest first. */
+  readLogs(buildId: string, options: LogLines): Promise<BuildLogLine[]>;
   /** Lines from the time `cursor` on, oldest first (`forward`), or up to that time, newest first (`backward`). */
   readLogsAt(buildId: string, options: LogsAt): Promise<BuildLogLine[]>;
 
@@ -71,6 +71,13 @@ export interface TemplateStore {
   removeCached(keys: readonly string[]): Promise<void>;
   /** Removes results whose last use was before `time`. */
   pruneCached(time: number): Promise<void>;
+}
+
+/** The lines of a log of at least `minLevel`: `limit` lines behind the first `offset`. */
+export interface LogLines {
+  readonly offset: number;
+  readonly limit: number;
+  readonly minLevel: BuildLogLevel;
 }
 
 /** A page of a log by time; `cursor` in milliseconds since 1970. */

@@ -1,5 +1,5 @@
 import { AppError, type TeamId } from "@boxyard/core";
-import type { Store, TagAssignment, TemplateRecord } from "../store/index.ts";
+import type { Store, TagAssignment, TemplateRecord, TemplateVersion } from "../store/index.ts";
 import { byId, newestFirst, type Order, oldestFirst, type Page, type PageQuery, type Position, pageIn } from "./page.ts";
 import { parseTag } from "./reference.ts";
 import type { Templates } from "./templates.ts";
@@ -27,12 +27,26 @@ export interface TagAssignmentQuery extends PageQuery {
   readonly tag: string;
 }
 
-/** Which builds the tags of a team's own templates have pointed to. Throws `not_found`, `permission_denied` as `Templates.findOwn` does. */
+/** Which builds the tags of a team's own templates point to, and have pointed to. Throws `not_found`, `permission_denied` as `Templates.findOwn` does. */
 export class TagHistory {
   private readonly deps: TagHistoryDeps;
 
   constructor(deps: TagHistoryDeps) {
     this.deps = deps;
+  }
+
+  /** The tags that can be started from, the newest assignment first. */
+  current(teamId: TeamId, template: string): TemplateVersion[] {
+    const { versions } = this.deps.templates.findOwn(teamId, template);
+    const positionOf = ({ tag, assignedAt }: TemplateVersion): Position => ({ at: assignedAt, id: tag });
+    return [...versions].sort((a, b) => newestFirst(positionOf(a), positionOf(b)));
+  }
+
+  /** A tag as it is kept, and whether it is one of `current`. Throws `invalid_argument` for a text that is not a tag. */
+  lookUp(teamId: TeamId, template: string, text: string): { tag: string; exists: boolean } {
+    const { versions } = this.deps.templates.findOwn(teamId, template);
+    const tag = parseTag(text, "tag");
+    return { tag, exists: versions.some((version) => version.tag === tag) };
   }
 
   /** A page of the tags of a template that match `query`, in its order. */

@@ -1,8 +1,8 @@
-import type { BuildInfo, LogLevel, routes } from "@boxyard/spec/platform";
+import type { LogLevel, routes } from "@boxyard/spec/platform";
 import { checkHash } from "../../templates/builds/order/uploads.ts";
 import { publicUrl } from "../public-url.ts";
 import { json, noContent } from "../responses.ts";
-import { presentLine } from "./present.ts";
+import { presentLine, presentProgress } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
 
 const LOWEST: LogLevel = "debug";
@@ -27,23 +27,14 @@ export const cancelBuild: HandlerOf<typeof routes.cancelBuild> = async ({ caller
 
 /** `GET …/status`: clients poll it five times a second; `logsOffset` is the number of log entries that they have. */
 export const getBuildStatus: HandlerOf<typeof routes.getBuildStatus> = async ({ query, caller, param }, { builds }) => {
-  // The status is read before the log: the log of a build that has ended is complete.
-  const build = await builds.find(caller.teamId, param("templateID"), param("buildID"));
-  const lines = await builds.logs(build.id, { offset: query.logsOffset, limit: query.limit, minLevel: query.level ?? LOWEST });
-  const info: BuildInfo = {
-    templateID: build.templateId,
-    buildID: build.id,
-    status: build.status,
-    logs: [],
-    logEntries: lines.map(presentLine),
-    ...(build.reason ? { reason: { ...build.reason, logEntries: (await builds.reasonLines(build)).map(presentLine) } } : {}),
-  };
-  return json(200, info);
+  const { logsOffset: offset, limit, level: minLevel = LOWEST } = query;
+  const progress = await builds.progress(caller.teamId, param("templateID"), param("buildID"), { offset, limit, minLevel });
+  return json(200, presentProgress(progress));
 };
 
 export const getBuildLogs: HandlerOf<typeof routes.getBuildLogs> = async ({ query, caller, param }, { builds }) => {
-  const build = await builds.find(caller.teamId, param("templateID"), param("buildID"));
-  const { direction, limit, cursor, level = LOWEST } = query;
-  const lines = await builds.logsAt(build.id, { direction, limit, minLevel: level, ...(cursor === undefined ? {} : { cursor }) });
+  const { direction, limit, cursor, level: minLevel = LOWEST } = query;
+  const options = { direction, limit, minLevel, ...(cursor === undefined ? {} : { cursor }) };
+  const lines = await builds.logs(caller.teamId, param("templateID"), param("buildID"), options);
   return json(200, { logs: lines.map(presentLine) });
 };

@@ -1,6 +1,7 @@
 import { ENVD_VERSION } from "@boxyard/spec";
-import type { BuildLogEntry, ListedBuild, ListedTemplate, RequestedTemplate } from "@boxyard/spec/platform";
+import type { BuildInfo, BuildLogEntry, ListedBuild, ListedTemplate, RequestedTemplate } from "@boxyard/spec/platform";
 import type { BuildLogLine, BuildRecord, TemplateRecord } from "../../store/index.ts";
+import type { BuildProgress } from "../../templates/builds/builds.ts";
 import { mainVersion } from "../../templates/catalog.ts";
 import type { TemplateEntry } from "../../templates/template-lists.ts";
 import { DEFAULT_DISK_MB } from "../../templates/templates.ts";
@@ -55,6 +56,17 @@ export function presentBuild(build: BuildRecord): ListedBuild {
     memoryMB: resources.memoryMB,
     diskSizeMB: resources.diskMB,
     ...(build.status === "ready" ? { envdVersion: ENVD_VERSION } : {}),
+  };
+}
+
+export function presentProgress({ build, lines, reasonLines }: BuildProgress): BuildInfo {
+  return {
+    templateID: build.templateId,
+    buildID: build.id,
+    status: build.status,
+    logs: [],
+    logEntries: lines.map(presentLine),
+    ...(build.reason ? { reason: { ...build.reason, logEntries: reasonLines.map(presentLine) } } : {}),
   };
 }
 

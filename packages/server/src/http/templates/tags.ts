@@ -1,5 +1,5 @@
 import type { routes } from "@boxyard/spec/platform";
-import { parseTag } from "../../templates/reference.ts";
+import type { TemplateVersion } from "../../store/index.ts";
 import { json, noContent } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
@@ -13,20 +13,19 @@ export const removeTags: HandlerOf<typeof routes.removeTags> = async ({ body, ca
   return noContent();
 };
 
-export const listTags: HandlerOf<typeof routes.listTags> = ({ caller, param }, { templates }) => {
-  const { versions } = templates.findOwn(caller.teamId, param("templateID"));
-  const newestFirst = [...versions].sort((a, b) => b.assignedAt - a.assignedAt || (a.tag < b.tag ? -1 : 1));
-  return json(
-    200,
-    newestFirst.map(({ tag, buildId, assignedAt }) => ({ tag, buildID: buildId, createdAt: new Date(assignedAt).toISOString() })),
-  );
+export const listTags: HandlerOf<typeof routes.listTags> = ({ caller, param }, { tagHistory }) =>
+  json(200, tagHistory.current(caller.teamId, param("templateID")).map(presentTag));
+
+export const tagExists: HandlerOf<typeof routes.tagExists> = ({ query, caller, param }, { tagHistory }) => {
+  const { tag, exists } = tagHistory.lookUp(caller.teamId, param("templateID"), query.tag);
+  return json(200, { exists, normalizedTag: tag });
 };
 
-export const tagExists: HandlerOf<typeof routes.tagExists> = ({ query, caller, param }, { templates }) => {
-  const { versions } = templates.findOwn(caller.teamId, param("templateID"));
-  const tag = parseTag(query.tag, "tag");
-  return json(200, { exists: versions.some((version) => version.tag === tag), normalizedTag: tag });
-};
+export const countTags: HandlerOf<typeof routes.countTags> = ({ caller, param }, { tagHistory }) =>
+  json(200, { total: tagHistory.current(caller.teamId, param("templateID")).length });
 
-export const countTags: HandlerOf<typeof routes.countTags> = ({ caller, param }, { templates }) =>
-  json(200, { total: templates.findOwn(caller.teamId, param("templateID")).versions.length });
+const presentTag = ({ tag, buildId, assignedAt }: TemplateVersion) => ({
+  tag,
+  buildID: buildId,
+  createdAt: new Date(assignedAt).toISOString(),
+});

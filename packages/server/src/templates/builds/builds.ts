@@ -4,7 +4,7 @@ import type { StartBuild } from "@boxyard/spec/platform";
 import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
 import type { SnapshotKeeper } from "../../sandboxes/upkeep/snapshot-keeper.ts";
-import type { BuildLogLevel, BuildLogLine, BuildRecord, LogsAt, TemplateSpec } from "../../store/index.ts";
+import type { BuildLogLine, BuildRecord, LogLines, LogsAt, TemplateSpec } from "../../store/index.ts";
 import { isTemplateReference } from "../reference.ts";
 import type { Templates } from "../templates.ts";
 import type { BuildLayers } from "./finish/build-layers.ts";
@@ -31,6 +31,15 @@ export interface BuildsDeps extends StageDeps, KeepStartedDeps {
   readonly maxBuilds: number;
   /** Most builds of one team that wait or run. */
   readonly maxPerTeam: number;
+}
+
+/** How far a build is. */
+export interface BuildProgress {
+  readonly build: BuildRecord;
+  /** Oldest first. */
+  readonly lines: readonly BuildLogLine[];
+  /** The last lines of the step that failed. */
+  readonly reasonLines: readonly BuildLogLine[];
 }
 
 const BUILD_LIMIT_MS = 3600_000;
@@ -79,7 +88,7 @@ export class Builds {
   }
 
   /** A build of a template that the team owns. Throws `not_found`. */
-  async find(teamId: TeamId, templateText: string, buildId: string): Promise<BuildRecord> {
+  private async find(teamId: TeamId, templateText: string, buildId: string): Promise<BuildRecord> {
     const { templates, store } = this.deps;
     const missing = () => new AppError("not_found", `Build '${buildId.slice(0, 100)}' not found`, { reason: "build_not_found" });
     // No template has a name that is not valid.
@@ -144,19 +153,25 @@ export class Builds {
     await this.queue.stop(jobs, new BuildFailure("The template was deleted"));
   }
 
-  logs(buildId: string, options: { offset: number; limit: number; minLevel: BuildLogLevel }): Promise<BuildLogLine[]> {
-    return this.deps.store.templates.readLogs(buildId, options);
+  /** A build with the lines of its log that `options` describe. Throws `not_found`. */
+  async progress(teamId: TeamId, templateText: string, buildId: string, options: LogLines): Promise<BuildProgress> {
+    // The status is read before the log: the log of a build that has ended is complete.
+    const build = await this.find(teamId, templateText, buildId);
+    const lines = await this.deps.store.templates.readLogs(build.id, options);
+    return { build, lines, reasonLines: build.reason ? await this.reasonLines(build) : [] };
   }
 
-  logsAt(buildId: string, options: LogsAt): Promise<BuildLogLine[]> {
-    return this.deps.store.templates.readLogsAt(buildId, options);
+  /** A page of a build's log by time. Throws `not_found`. */
+  async logs(teamId: TeamId, templateText: string, buildId: string, options: LogsAt): Promise<BuildLogLine[]> {
+    const { id } = await this.find(teamId, templateText, buildId);
+    return this.deps.store.templates.readLogsAt(id, options);
   }
 
-  /** The last lines of the step that failed. */
-  async reasonLines(build: BuildRecord): Promise<BuildLogLine[]> {
-    const lines = await this.logsAt(build.id, { direction: "backward", limit: 2 * REASON_LINES, minLevel: "info" });
+  private async reasonLines({ id, reason }: BuildRecord): Promise<BuildLogLine[]> {
+    const options = { direction: "backward", limit: 2 * REASON_LINES, minLevel: "info" } as const;
+    const lines = await this.deps.store.templates.readLogsAt(id, options);
     return lines
-      .filter(({ step }) => step === build.reason?.step)
+      .filter(({ step }) => step === reason?.step)
       .slice(0, REASON_LINES)
       .reverse();
   }
