@@ -6,9 +6,14 @@ import { onePerCache } from "./cache-lock.ts";
 const DIRECTORY = join(CHECKOUT, "e2e/clients");
 
 /** Installs published clients once into the cache, under a name made from what is asked for, and returns the directory. */
-async function installOnce(kind: string, sources: readonly string[], install: (directory: string) => Promise<void>): Promise<string> {
+async function installOnce(
+  kind: string,
+  sources: readonly string[],
+  install: (directory: string) => Promise<void>,
+  runtime = "",
+): Promise<string> {
   const config = readTestConfig();
-  const hasher = new Bun.CryptoHasher("sha256");
+  const hasher = new Bun.CryptoHasher("sha256").update(runtime);
   for (const path of sources) hasher.update(readFileSync(path));
   const directory = join(config.cacheDir, "clients", `${kind}-${hasher.digest("hex").slice(0, 16)}`);
   if (existsSync(directory)) return directory;
@@ -26,9 +31,10 @@ async function installOnce(kind: string, sources: readonly string[], install: (d
   return directory;
 }
 
-async function mustRun(argv: readonly string[], options: ProgramOptions): Promise<void> {
+async function mustRun(argv: readonly string[], options: ProgramOptions): Promise<string> {
   const ended = await runProgram(argv, { limitMs: 480_000, ...options });
   if (ended.exitCode !== 0) throw new Error(`${argv.join(" ")} failed:\n${ended.stdout}${ended.stderr}`);
+  return ended.stdout;
 }
 
 /** Directory whose `node_modules` holds the older npm client and the CLI. */
@@ -64,17 +70,30 @@ export function pythonClient(): Promise<string> {
   return installPython("python", join(DIRECTORY, "python/requirements.txt"));
 }
 
+/** The interpreter itself: what stands in the PATH may be a shell script that looks for one, at each start. */
+async function pythonProgram(): Promise<string> {
+  return (await mustRun(["python3", "-c", "import sys; print(sys.executable)"], {})).trim();
+}
+
+/** A Python with pip. The directory is moved after it was made, so that only `bin/python -m pip` works: scripts would name the old place. */
+async function pip(python: string): Promise<string> {
+  const make = async (directory: string) => void (await mustRun([python, "-m", "venv", directory], {}));
+  return join(await installOnce("pip", [], make, python), "bin/python");
+}
+
 async function installPython(kind: string, requirements: string): Promise<string> {
-  const directory = await installOnce(kind, [requirements], async (unfinished) => {
-    // Scripts of a virtual environment name its directory, so it is made under a name that stays: only what pip installs is moved.
-    await mustRun(["python3", "-m", "venv", join(unfinished, "tools")], {});
-    const target = join(unfinished, "packages");
-    await mustRun([join(unfinished, "tools/bin/python"), "-m", "pip", "install", "-q", "--target", target, "-r", requirements], {});
+  const python = await pythonProgram();
+  const install = async (directory: string) => {
+    const target = join(directory, "packages");
+    // Python compiles the few modules that are imported when they are; pip would compile all, which takes as long as the rest of its work.
+    const options = ["-q", "--no-compile", "--target", target, "-r", requirements];
+    await mustRun([await pip(python), "-m", "pip", "install", ...options], {});
     writeFileSync(
-      join(unfinished, "python"),
-      '#!/bin/sh\nPYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$(dirname "$0")/packages" exec python3 "$@"\n',
+      join(directory, "python"),
+      // A checkout's programs are compiled elsewhere than in the checkout.
+      `#!/bin/sh\nPYTHONPYCACHEPREFIX="\${0%/*}/bytecode" PYTHONPATH="\${0%/*}/packages" exec '${python}' "$@"\n`,
       { mode: 0o755 },
     );
-  });
-  return join(directory, "python");
+  };
+  return join(await installOnce(kind, [requirements], install, python), "python");
 }
