@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, runProgram } from "@boxyard/testkit";
+import { CHECKOUT } from "@boxyard/testkit";
 import { ensureCodeInterpreter } from "../support/code-interpreter.ts";
 import { usePlatform } from "../support/platform.ts";
-import { pythonClient } from "../support/published.ts";
+import { usePythonScenarios } from "../support/python-scenarios.ts";
 
 const DIRECTORY = join(CHECKOUT, "e2e/clients/python");
 const SCENARIOS = [...readFileSync(join(DIRECTORY, "code_scenarios.py"), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map(
@@ -12,9 +12,8 @@ const SCENARIOS = [...readFileSync(join(DIRECTORY, "code_scenarios.py"), "utf8")
 );
 
 const platform = usePlatform();
-let python = "";
+const run = usePythonScenarios(platform);
 beforeAll(async () => {
-  python = await pythonClient();
   await ensureCodeInterpreter(platform());
 }, 240_000);
 
@@ -26,10 +25,7 @@ for (const flavour of ["sync", "async"]) {
   describe(`PyPI e2b-code-interpreter 2.11.5, ${flavour}`, () => {
     for (const scenario of SCENARIOS) {
       test(scenario, async () => {
-        const argv = [python, join(DIRECTORY, "run.py"), flavour, scenario, "code_scenarios"];
-        const ended = await runProgram(argv, { env: platform().env, limitMs: 100_000 });
-        expect(ended.stdout + ended.stderr).toBe("");
-        expect(ended.exitCode).toBe(0);
+        expect(await run(flavour, scenario, "code_scenarios", 100_000)).toEqual({ exitCode: 0, output: "" });
       }, 110_000);
     }
   });

@@ -1,9 +1,9 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, runProgram } from "@boxyard/testkit";
+import { CHECKOUT } from "@boxyard/testkit";
 import { usePlatform } from "../support/platform.ts";
-import { pythonClient } from "../support/published.ts";
+import { usePythonScenarios } from "../support/python-scenarios.ts";
 
 const DIRECTORY = join(CHECKOUT, "e2e/clients/python");
 const MODULES = ["scenarios", "process_scenarios", "file_scenarios", "git_scenarios", "pause_scenarios"];
@@ -18,11 +18,7 @@ const SCENARIOS = MODULES.flatMap((module) =>
 /** Some scenarios build many templates. */
 const LIMIT_MS = 150_000;
 
-const platform = usePlatform();
-let python = "";
-beforeAll(async () => {
-  python = await pythonClient();
-}, 240_000);
+const run = usePythonScenarios(usePlatform());
 
 test("there are scenarios", () => {
   expect(SCENARIOS.length).toBeGreaterThan(20);
@@ -34,10 +30,7 @@ for (const flavour of ["sync", "async"]) {
       test(
         name,
         async () => {
-          const argv = [python, join(DIRECTORY, "run.py"), flavour, name, module];
-          const ended = await runProgram(argv, { env: platform().env, limitMs: LIMIT_MS });
-          expect(ended.stdout + ended.stderr).toBe("");
-          expect(ended.exitCode).toBe(0);
+          expect(await run(flavour, name, module, LIMIT_MS)).toEqual({ exitCode: 0, output: "" });
         },
         LIMIT_MS + 10_000,
       );

@@ -1,12 +1,15 @@
-"""Runs one scenario with the published Python client: run.py sync|async SCENARIO [MODULE].
+"""Runs one scenario with the published Python client: run.py sync|async SCENARIO [MODULE]; or many, as `run.py serve` is asked to.
 
 The environment holds nothing but the variables that `boxyard env` prints. A scenario is written once: `do` awaits what the
 asynchronous client returns and passes on what the synchronous one does; where the two differ, `Flavour` says how.
 """
 import asyncio
+import contextlib
 import importlib
 import inspect
+import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -80,18 +83,55 @@ class Flavour:
                 await handle.send(piece)
 
 
-async def main():
-    flavour = Flavour(sys.argv[1])
-    module = sys.argv[3] if len(sys.argv) > 3 else "scenarios"
-    await getattr(importlib.import_module(module), sys.argv[2])(flavour)
+async def main(name, scenario, module="scenarios"):
+    await getattr(importlib.import_module(module), scenario)(Flavour(name))
+
+
+def run(*words):
+    try:
+        asyncio.run(main(*words))
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    sys.stdout.flush()
+    # The client's native threads may still run; an interpreter that ends under them makes them panic.
+    os._exit(0)
+
+
+def serve():
+    """Each line of the input is JSON: a limit in seconds and the words of a scenario. Each is answered by a line: [exit code, output].
+
+    Importing the client takes longer than most scenarios, so it is imported once. Each scenario still has a process of its own.
+    """
+    for line in sys.stdin:
+        seconds, *words = json.loads(line)
+        with contextlib.suppress(Exception):  # The scenario's own process will say it.
+            importlib.import_module(words[-1])
+        print(json.dumps(apart(seconds, words)), flush=True)
+
+
+def apart(seconds, words):
+    """Runs a scenario in a process of its own. What that holds was imported, and nothing has run: a fork keeps only one thread."""
+    assert len(os.listdir("/proc/self/task")) == 1
+    output, its_output = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(seconds)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(its_output, 1)
+        os.dup2(its_output, 2)
+        os.close(output)
+        run(*words)
+    os.close(its_output)
+    with open(output, errors="replace") as said:
+        text = said.read()
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text]
 
 
 if __name__ == "__main__":
     sys.modules["run"] = sys.modules["__main__"]
-    try:
-        asyncio.run(main())
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-    # The client's native threads may still run; an interpreter that ends under them makes them panic.
-    os._exit(0)
+    if sys.argv[1:] == ["serve"]:
+        serve()
+    else:
+        run(*sys.argv[1:])
