@@ -7,18 +7,29 @@ import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
 /*
  * The real server, with the real driver, is killed as by `kill -9` before each step of every transition that keeps a sandbox, and each step fails
- * once: the sandbox and what runs in it are there afterwards, and can be used and killed. Creates and kills are in every-step.test.ts.
+ * once: the sandbox and what runs in it are there afterwards, and can be used and killed. Creates and kills are in every-step.test.ts. A boot anew
+ * ends what runs in the sandbox on purpose; its points are killed and failed with the fake driver (transitions.test.ts).
  */
 
 const platform = usePlatform({ faults: true });
 
-type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill">;
-type Ask = (path: string) => Promise<ApiReply>;
+type TransitionPoint = (typeof TRANSITION_POINTS)[keyof typeof TRANSITION_POINTS][number];
+type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill" | "bootAnew">;
+type Ask = (path: string, body?: object) => Promise<ApiReply>;
+
+interface Way {
+  readonly first?: (ask: Ask) => Promise<ApiReply>;
+  readonly ask: (ask: Ask) => Promise<ApiReply>;
+  /** A server that dies behind this point leaves the sandbox paused. */
+  readonly pausedBehind?: string;
+}
 
 /** How each transition is asked for, and what comes before it. A transition without its line does not compile. */
-const WAYS: Readonly<Record<Kept, { readonly first?: (ask: Ask) => Promise<ApiReply>; readonly ask: (ask: Ask) => Promise<ApiReply> }>> = {
-  pause: { ask: (ask) => ask("pause") },
-  resume: { first: pauseToDisk, ask: (ask) => ask("resume") },
+const WAYS: Readonly<Record<Kept, Way>> = {
+  // A pause whose image is complete is one, though the server died before it could say so.
+  pause: { ask: (ask) => ask("pause"), pausedBehind: "pause keep" },
+  resume: { first: pauseToDisk, ask: (ask) => ask("resume"), pausedBehind: "resume intent" },
+  rollback: { first: captured, ask: (ask) => ask("rollback", { snapshotID }), pausedBehind: "rollback keep" },
   snapshot: { ask: (ask) => ask("snapshots") },
   setEgress: {
     ask: () => platform().api({ method: "PUT", path: `/sandboxes/${sandbox.id}/network`, body: { allow_internet_access: false } }),
@@ -29,6 +40,13 @@ const WAYS: Readonly<Record<Kept, { readonly first?: (ask: Ask) => Promise<ApiRe
 function pauseToDisk(ask: Ask): Promise<ApiReply> {
   platform().inject({ ...KEEP_IN_MEMORY, when: "before", act: "internal" });
   return ask("pause");
+}
+
+let snapshotID: string;
+async function captured(ask: Ask): Promise<ApiReply> {
+  const reply = await ask("snapshots");
+  ({ snapshotID } = reply.body as { snapshotID: string });
+  return reply;
 }
 
 /** One process that counts: its memory must survive. */
@@ -42,7 +60,7 @@ for i in itertools.count(1):
 
 let sandbox: HeldSandbox;
 let before: [pid: number, count: number];
-const ask: Ask = (verb) => platform().api({ method: "POST", path: `/sandboxes/${sandbox.id}/${verb}`, body: {} });
+const ask: Ask = (verb, body = {}) => platform().api({ method: "POST", path: `/sandboxes/${sandbox.id}/${verb}`, body });
 const counted = async () => (await sandbox.asRoot("cat /tmp/count")).stdout.split(" ").map(Number) as [number, number];
 
 beforeEach(async () => {
@@ -71,7 +89,15 @@ async function goesOn(state: "running" | "paused"): Promise<void> {
   await eventually("it goes on counting", async () => (await counted())[1] > count);
 }
 
-for (const [name, { first, ask: transition }] of Object.entries(WAYS) as [Kept, (typeof WAYS)[Kept]][]) {
+/** Whether the server is behind this point of its own, with the driver's steps in it, when it comes to `point`. */
+function isBehind(name: Kept, point: TransitionPoint, behind: string | undefined): boolean {
+  const points = TRANSITION_POINTS[name];
+  const servers = points.filter(({ layer }) => layer === "server");
+  const next = servers[servers.findIndex(({ step }) => step === behind) + 1];
+  return behind !== undefined && next !== undefined && points.indexOf(point) >= points.indexOf(next);
+}
+
+for (const [name, { first, ask: transition, pausedBehind }] of Object.entries(WAYS) as [Kept, (typeof WAYS)[Kept]][]) {
   describe(name, () => {
     for (const point of TRANSITION_POINTS[name]) {
       test(`that the server is killed in before ${point.layer}'s ${point.step} loses nothing`, async () => {
@@ -81,8 +107,8 @@ for (const [name, { first, ask: transition }] of Object.entries(WAYS) as [Kept, 
         await platform().died();
         expect(await answer).toBeUndefined();
         await platform().restart();
-        // A pause whose image is complete is one, though the server died before it could say so.
-        await goesOn(first || point.step === "pause result" ? "paused" : "running");
+        const before = name === "resume" ? "paused" : "running";
+        await goesOn(isBehind(name, point, pausedBehind) ? "paused" : before);
       }, 60_000);
 
       test(`that fails before ${point.layer}'s ${point.step} loses nothing, and works the next time`, async () => {

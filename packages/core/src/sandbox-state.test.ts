@@ -38,6 +38,9 @@ describe("the table of moves", () => {
       ["running", "pausing"],
       ["running", "snapshotting"],
       ["paused", "resuming"],
+      ["running", "rollingBack"],
+      ["paused", "rollingBack"],
+      ["running", "rebooting"],
     ] as const) {
       expect([via, canMove(from, via), canMove(via, from)]).toEqual([via, true, true]);
     }

@@ -3,11 +3,13 @@ import { AppError } from "./errors.ts";
 /** Legal moves of a sandbox. The only place that says so; the diagram in ARCHITECTURE.md follows it. */
 export const MOVES = {
   creating: ["running", "failed", "killing"],
-  running: ["pausing", "snapshotting", "killing", "failed"],
+  running: ["pausing", "snapshotting", "rollingBack", "rebooting", "killing", "failed"],
   pausing: ["paused", "running", "killing", "failed"],
   snapshotting: ["running", "killing", "failed"],
-  paused: ["resuming", "killing"],
+  paused: ["resuming", "rollingBack", "killing"],
   resuming: ["running", "paused", "killing", "failed"],
+  rollingBack: ["running", "paused", "killing", "failed"],
+  rebooting: ["running", "paused", "killing", "failed"],
   failed: ["killing"],
   killing: ["dead"],
   dead: [],

@@ -1,7 +1,8 @@
 /* For tests that put faults between the driver's steps. */
 export { pauseSteps, STAND } from "./checkpoint/pause.ts";
-export { restoreSteps } from "./checkpoint/resume.ts";
+export { rebootSteps, restoreSteps } from "./checkpoint/resume.ts";
 export { wakeSteps } from "./checkpoint/wake.ts";
 export { captureSteps } from "./snapshots/capture.ts";
+export { rollBackToMemorySteps } from "./snapshots/steps.ts";
 export { createSteps, startSteps } from "./steps/index.ts";
 export { REMOVALS } from "./teardown.ts";

@@ -53,9 +53,14 @@ export class Events {
     this.logger.warn({ ...named(of), err: error }, "sandbox not captured; it runs on");
     this.tell(of, "warn", "The sandbox could not be captured and runs on", { event: "snapshot_failed" });
   }
-  rolledBack(of: Subject, snapshot: string): void {
-    this.logger.info({ ...named(of), snapshot }, "sandbox rolled back");
+  rolledBack(of: Subject, facts: { snapshot: string; totalMs: number; steps: Readonly<Record<string, number>> }): void {
+    this.logger.info({ ...named(of), ...facts }, "sandbox rolled back");
     this.tell(of, "info", "The sandbox goes on from a snapshot", { event: "rolled_back" });
+  }
+  rollbackFailed(of: Changed, error: unknown): void {
+    this.logger.warn({ ...named(of), state: of.state, err: error }, "sandbox not rolled back");
+    const goesOn = of.state === "paused" ? "is paused" : "runs on";
+    this.tell(of, "warn", `The sandbox could not be rolled back and ${goesOn} as before`, { event: "rollback_failed" });
   }
   bootsInstead(of: Subject, snapshot: string, error: unknown): void {
     this.logger.warn({ ...named(of), snapshot, err: error }, "sandbox could not start from memory; it boots, and runs its start command");
@@ -130,9 +135,9 @@ export class Events {
     this.logger.warn(named(of), "sandbox booted anew from its disk: its agent no longer answered");
     this.tell(of, "warn", "The sandbox was booted anew from its disk, because its agent no longer answered", { event: "booted_anew" });
   }
-  notBootedAnew(of: Subject, state: string, error: unknown): void {
-    this.logger.error({ ...named(of), state, err: error }, "sandbox with an unresponsive agent not booted anew");
-    const goesOn = state === "paused" ? "is paused with its disk" : "runs on";
+  notBootedAnew(of: Changed, error: unknown): void {
+    this.logger.error({ ...named(of), state: of.state, err: error }, "sandbox with an unresponsive agent not booted anew");
+    const goesOn = of.state === "paused" ? "is paused with its disk" : "runs on";
     this.tell(of, "error", `The sandbox could not be booted anew and ${goesOn}`, { event: "boot_anew_failed" });
   }
   responsive(sandboxId: string): void {
@@ -154,6 +159,7 @@ export type QuarantineCause = "unknown" | "damaged";
 
 /** The sandbox of an event. */
 export type Subject = Pick<SandboxRecord, "id" | "owner">;
+type Changed = Pick<SandboxRecord, "id" | "owner" | "state">;
 
 /** The fields that name a sandbox in the server's log; of a sandbox of a build also the build. */
 function named({ id: sandboxId, owner }: Subject): Readonly<Record<string, unknown>> {

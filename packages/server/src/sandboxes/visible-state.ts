@@ -4,7 +4,7 @@ import type { SandboxState } from "@boxyard/core";
 export type VisibleState = "running" | "paused";
 
 /**
- * What clients see of each state. A sandbox that resumes cannot be used yet, so clients see it as paused. They do not see a sandbox that is being
+ * What clients see of each state. A sandbox that resumes, or whose processes are replaced, cannot be used yet, so clients see it as paused. They do not see a sandbox that is being
  * created or removed.
  */
 const VISIBLE: Readonly<Record<SandboxState, VisibleState | undefined>> = {
@@ -14,6 +14,8 @@ const VISIBLE: Readonly<Record<SandboxState, VisibleState | undefined>> = {
   pausing: "paused",
   paused: "paused",
   resuming: "paused",
+  rollingBack: "paused",
+  rebooting: "paused",
   failed: undefined,
   killing: undefined,
   dead: undefined,

@@ -4,7 +4,9 @@ import {
   startSteps as driverStart,
   pauseSteps,
   REMOVALS,
+  rebootSteps,
   restoreSteps,
+  rollBackToMemorySteps,
   STAND,
   wakeSteps,
 } from "@boxyard/driver-local/faults";
@@ -21,6 +23,10 @@ const WITHIN: Readonly<Record<string, readonly string[]>> = {
   "kill destroy": REMOVALS,
   "pause keep": names(pauseSteps),
   "resume bringBack": names(restoreSteps),
+  "rollback keep": names(pauseSteps),
+  "rollback bringBack": names(rollBackToMemorySteps),
+  "bootAnew keep": names(pauseSteps),
+  "bootAnew boot": names(rebootSteps),
   "snapshot capture": names(captureSteps),
 };
 

@@ -11,6 +11,8 @@ const SHOWN = {
   pausing: "paused",
   paused: "paused",
   resuming: "paused",
+  rollingBack: "paused",
+  rebooting: "paused",
   failed: "sandbox_not_found",
   killing: "sandbox_not_found",
   dead: "sandbox_not_found",

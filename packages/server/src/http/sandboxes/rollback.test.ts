@@ -95,15 +95,12 @@ test("where no memory can be kept, disks are rolled back", async () => {
 
 /** Points of a crash at which the next server finds the sandbox running: its old processes until the pause keeps them, its new ones once the store says so. */
 const RUNS_ON: ReadonlySet<string> = new Set([
-  ...["pause intent", "pause freeze"].flatMap((point) => [`before ${point}`, `after ${point}`]),
-  "before pause keep",
-  "after resume result",
+  ...["rollback intent", "rollback freeze"].flatMap((point) => [`before ${point}`, `after ${point}`]),
+  "before rollback keep",
+  "after rollback result",
 ]);
 
-/** Every point of the transitions that a rollback runs. */
-const POINTS = [...pointsOf(TRANSITIONS.pause), ...pointsOf(TRANSITIONS.resume)];
-
-describe.each(POINTS)("a rollback with a fault at '%s'", (failing) => {
+describe.each(pointsOf(TRANSITIONS.rollback))("a rollback with a fault at '%s'", (failing) => {
   test.each(["before", "after"] as const)(
     "(%s it) leaves the sandbox running as it was; after the last result, rolled back",
     async (when) => {
@@ -120,7 +117,7 @@ describe.each(POINTS)("a rollback with a fault at '%s'", (failing) => {
       expect((await rollback(taken.body.snapshotID, sandboxID, server)).status).toBe(503);
       const { state } = (await server.call("GET", `/sandboxes/${sandboxID}`)).body;
       expect(state).toBe("running");
-      const isDone = failing === "resume result" && when === "after";
+      const isDone = failing === "rollback result" && when === "after";
       expect(place.world.sandboxes.get(sandboxID)?.files.get("/work")).toBe(isDone ? undefined : "since");
       expect((await rollback(taken.body.snapshotID, sandboxID, server)).status).toBe(204);
       expect(place.world.sandboxes.get(sandboxID)?.files.has("/work")).toBe(false);

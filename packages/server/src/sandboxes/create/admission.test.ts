@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../testing/test-server.ts";
 
-/** A server for two sandboxes of users. A resume in a rollback waits before its intent until `resumes` is resolved. */
+/** A server for two sandboxes of users. A resume waits before its intent, and a rollback before its new processes start, until `resumes` is resolved. */
 let s: TestServer;
 let resumes: PromiseWithResolvers<void>;
 let isHeld: boolean;
@@ -10,7 +10,7 @@ beforeEach(async () => {
   resumes = Promise.withResolvers();
   isHeld = false;
   const before = async (point: string) => {
-    if (point !== "resume intent") return;
+    if (point !== "resume intent" && point !== "rollback bringBack") return;
     isHeld = true;
     await resumes.promise;
   };

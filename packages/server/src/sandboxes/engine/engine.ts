@@ -162,7 +162,7 @@ export class Engine {
   ): Promise<SandboxRecord> {
     const work = () => runTransition(this.parts, sandbox, transition, input, this.write, options);
     try {
-      if (transition.needsRoom && !options.hasRoom) {
+      if (transition.needsRoom && sandbox.state === "paused") {
         const taken = await transition.memoryToTake?.({ parts: this.parts, sandbox }, input);
         await this.parts.capacity.start(sandbox.record.facts.resources, work, taken);
       } else await work();

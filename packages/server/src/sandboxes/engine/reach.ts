@@ -1,4 +1,4 @@
-import { type AppError, isAppError, type SandboxId } from "@boxyard/core";
+import { type AppError, isAppError, type SandboxId, type SandboxState } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
 import { actAs, SERVER } from "../../actor.ts";
 import type { Guarded } from "../../proxy/route-table.ts";
@@ -41,20 +41,27 @@ export class Reach {
   /**
    * Brings deadline, incarnation, route and watch in line with the record. The engine calls this after every change of the record. A sandbox
    * keeps its route while it pauses or is snapshotted, so that a failure costs no open connection. During a pause, new requests wait if they
-   * may wake the sandbox, else they are refused; during a resume they are refused.
+   * may wake the sandbox, else they are refused; during a resume they are refused. A sandbox whose processes are replaced is as one that pauses
+   * until its record has the next incarnation, and then as one that resumes.
    */
   follow(sandbox: Sandbox): void {
     const { state, record } = sandbox;
     if (state === "running" && record.owner.kind === "user") this.evictor.set(sandbox.id, record.endAt);
     else this.evictor.delete(sandbox.id);
     if (state === "paused" || state === "killing" || state === "dead") this.drop(sandbox);
-    else if ((state === "creating" || state === "resuming") && sandbox.incarnation === undefined)
+    else if (isReplaced(state) && sandbox.incarnation?.handle.incarnation !== record.incarnation) this.drop(sandbox);
+    if ((state === "creating" || state === "resuming" || isReplaced(state)) && sandbox.incarnation === undefined)
       sandbox.incarnation = new Incarnation(sandbox.handle);
     if (state === "running") this.open(sandbox);
-    this.parts.routes.markPausing(sandbox.id, state === "pausing");
-    if (state === "resuming" && record.owner.kind === "user") this.parts.routes.addChanging(this.guardOf(record));
-    if ((state === "paused" || state === "pausing") && mayWake(record)) this.sleep(sandbox);
+    this.parts.routes.markPausing(sandbox.id, state === "pausing" || isReplaced(state));
+    if (this.isStarting(sandbox) && record.owner.kind === "user") this.parts.routes.addChanging(this.guardOf(record));
+    if ((state === "paused" || state === "pausing" || state === "rollingBack") && mayWake(record)) this.sleep(sandbox);
     else if (state === "running") this.parts.routes.removeSleeper(sandbox.id);
+  }
+
+  /** True while new processes of a sandbox start that had others before. */
+  private isStarting({ state, incarnation }: Sandbox): boolean {
+    return state === "resuming" || (isReplaced(state) && !incarnation?.isReachable);
   }
 
   /** For a sandbox whose processes an earlier server started. */
@@ -126,6 +133,9 @@ export class Reach {
     }
   }
 }
+
+/** True while the processes of a sandbox are ended and others started in their place. */
+const isReplaced = (state: SandboxState): boolean => state === "rollingBack" || state === "rebooting";
 
 /** Whether requests resume the sandbox. Not one that was paused without its memory: that would be a boot. */
 export const mayWake = ({ settings }: SandboxRecord): boolean =>

@@ -1,8 +1,8 @@
-import { Cleanup, runSteps, type SandboxState, type Step, type StepObserver } from "@boxyard/core";
+import { Cleanup, type LivingState, runSteps, type SandboxState, type Step, type StepObserver } from "@boxyard/core";
 import type { SandboxChange } from "../../store/index.ts";
 import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
-import { type AnyTransition, INTENT, RESULT, type Took, type Transition, type TransitionContext } from "./transition.ts";
+import { type AnyTransition, INTENT, RESULT, type Settled, type Took, type Transition, type TransitionContext } from "./transition.ts";
 
 /** How a change is written: to memory or the store first. `ignoresStore`: a failure of the store is logged, and memory changes anyway. */
 export interface WriteHow {
@@ -17,8 +17,6 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** The intent is written already, so the transition begins with its first step (the retry of a removal). */
   readonly hasIntent?: boolean;
-  /** The sandbox ran a moment ago, so it takes no more of the machine than before: the capacity is not asked. */
-  readonly hasRoom?: boolean;
 }
 
 /**
@@ -34,7 +32,8 @@ export async function runTransition<Input, Context extends TransitionContext>(
   options: RunOptions = {},
 ): Promise<void> {
   const before = sandbox.record;
-  const context = transition.prepare({ parts, sandbox }, input);
+  const change: TransitionContext["change"] = (part) => write(sandbox, part, { first: "store" });
+  const context = transition.prepare({ parts, sandbox, change }, input);
   const startedAt = parts.clock.monotonic();
   const took: Record<string, number> = {};
   const steps = [...(options.hasIntent ? [] : [intentOf(transition, write)]), ...transition.steps, resultOf(transition, write)];
@@ -42,11 +41,9 @@ export async function runTransition<Input, Context extends TransitionContext>(
   try {
     await runSteps(steps, context, undo, signalOf(transition, sandbox, options), observerOf(parts, transition.name, took));
   } catch (error) {
+    if (sandbox.state === transition.via && transition.onFailure === "return")
+      await settle(sandbox, transition.settled?.(context) ?? settledAs(before), write);
     transition.failed?.(context, error);
-    if (sandbox.state === transition.via) {
-      if (transition.isDone?.(context)) await goOn(sandbox, { ...transition.result?.(context), state: transition.to }, write);
-      else if (transition.onFailure === "return") await goBack(sandbox, before, write);
-    }
     throw error;
   }
   undo.disarm();
@@ -77,16 +74,18 @@ function resultOf<Input, Context extends TransitionContext>(transition: Transiti
 /** The change of the state; none for a transition that stays in its state and changes only the record. */
 const moveTo = ({ sandbox }: { readonly sandbox: Sandbox }, state: SandboxState) => (sandbox.state === state ? {} : { state });
 
-/** The steps are done, but the store did not take the result. Until it takes a later change, a restart finds `via` and finishes the transition. */
-function goOn(sandbox: Sandbox, change: SandboxChange, write: Write): Promise<void> {
-  return write(sandbox, change, { first: "memory", ignoresStore: true });
+/** Writes where the sandbox is after a failure. If the store does not take that, the next change tells it; until then a restart finds `via`. */
+function settle(sandbox: Sandbox, { state, ...change }: Settled, write: Write): Promise<void> {
+  return write(sandbox, { ...change, ...moveTo({ sandbox }, state) }, { first: "memory", ignoresStore: true });
 }
 
-/** Restores the record of before the intent. If the store does not take that, the next change tells it; until then a restart finds `via`. */
-async function goBack(sandbox: Sandbox, before: Sandbox["record"], write: Write): Promise<void> {
-  const { state, endAt, incarnation, settings } = before;
-  await write(sandbox, { ...moveTo({ sandbox }, state), endAt, incarnation, settings }, { first: "memory", ignoresStore: true });
-}
+/** What a transition may have changed of the record, as it was before the intent. */
+const settledAs = ({ state, endAt, incarnation, settings }: Sandbox["record"]): Settled => ({
+  state: state as LivingState,
+  endAt,
+  incarnation,
+  settings,
+});
 
 /** Nothing aborts a removal. Any other transition is aborted by its caller, its time limit, or the sandbox's removal. */
 function signalOf({ to, limitMs }: AnyTransition, sandbox: Sandbox, { signal }: RunOptions): AbortSignal {

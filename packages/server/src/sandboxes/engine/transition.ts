@@ -7,6 +7,8 @@ import type { Sandbox } from "./sandbox.ts";
 export interface TransitionContext {
   readonly parts: EngineParts;
   readonly sandbox: Sandbox;
+  /** Writes a change of the record in the middle of the steps: to the store first, so that the next server finds what the sandbox has come to. */
+  change(change: RecordChange): Promise<void>;
 }
 
 /** A change of the record that is written together with a move; the engine adds the state. */
@@ -36,7 +38,7 @@ export interface Transition<Input, Context extends TransitionContext> {
   readonly limitMs?: number;
   /** Goes on when the store does not take the intent. For removals only: a full disk must not keep a sandbox alive. */
   readonly ignoresStore?: boolean;
-  /** Starts a sandbox that took no memory and no processes until now: it begins only when enough of the machine is free. */
+  /** A paused sandbox took no memory and no processes until now: the transition begins only when enough of the machine is free for it. */
   readonly needsRoom?: boolean;
   /** Bytes of memory that the sandbox takes at once, where that may be more than what every start takes. */
   memoryToTake?(base: Pick<TransitionContext, "parts" | "sandbox">, input: Input): Promise<number>;
@@ -45,8 +47,11 @@ export interface Transition<Input, Context extends TransitionContext> {
   intent?(context: Context): RecordChange;
   /** In order. A step registers its undo before its deed; the engine runs the undo actions in reverse. */
   readonly steps: readonly Step<Context>[];
-  /** True when the transition cannot be undone any more: whatever fails after that, the sandbox is in `to`, though the store may hear it later. */
-  isDone?(context: Context): boolean;
+  /**
+   * For `return`, after a failure and the undo actions: where the sandbox is, if that is not where it was before. A pause that has kept the sandbox
+   * is one, whatever fails after that. The store may hear of it later.
+   */
+  settled?(context: Context): Settled | undefined;
   /** Changes of the record that are written together with `to`. */
   result?(context: Context): RecordChange;
   /** Tell the log that the transition has begun, was done, or failed. */
@@ -54,6 +59,9 @@ export interface Transition<Input, Context extends TransitionContext> {
   done?(context: Context, took: Took): void;
   failed?(context: Context, error: unknown): void;
 }
+
+/** A state, and what is written of the record with it. */
+export type Settled = RecordChange & { readonly state: LivingState };
 
 /** Milliseconds: of the whole transition, and of each point by name. */
 export interface Took {

@@ -3,6 +3,7 @@ import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import type { RecordChange } from "../engine/transition.ts";
+import { modeOf } from "./pause.ts";
 
 /**
  * What becomes of a sandbox that an earlier server has left.
@@ -45,7 +46,7 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
   }
 };
 
-const wasInterrupted = ({ state }: SandboxRecord) => state === "pausing" || state === "snapshotting";
+const wasInterrupted = ({ state }: SandboxRecord) => ["pausing", "snapshotting", "rollingBack", "rebooting"].includes(state);
 
 /** A pause is finished if the driver has memory and disk whole; else it is undone. */
 const finishOrUndoPause: Ask = async (parts, record, handle) => {
@@ -53,9 +54,10 @@ const finishOrUndoPause: Ask = async (parts, record, handle) => {
   if (driver.capabilities.checkpoint === "none") return recover(parts, record, handle);
   if (!handle) return remove("lost");
   try {
-    if ((await driver.generation(record.id))?.incarnation !== record.incarnation) return recover(parts, record, handle);
+    const kept = await driver.generation(record.id);
+    if (kept?.incarnation !== record.incarnation) return recover(parts, record, handle);
     await driver.revert(record.id);
-    return { next: "paused" };
+    return { next: "paused", change: { settings: { ...record.settings, pauseMode: modeOf(kept.memory) } } };
   } catch (error) {
     if (isAppError(error, "data_loss")) return { next: "damaged" };
     events.watchFailed(record.id, error);
@@ -78,6 +80,16 @@ const backToPaused: Ask = async (parts, record, handle) => {
   }
 };
 
+/**
+ * The processes of the sandbox were to be replaced. That is undone: what was kept of the sandbox stays, and its owner or a request resumes it. A
+ * record that names what the pause has kept has the incarnation of the new processes, or is one of a sandbox that was paused before.
+ */
+const undoReplacement: Ask = async (parts, record, handle) => {
+  const { pauseMode, ...settings } = record.settings;
+  const answer = await (pauseMode === undefined ? finishOrUndoPause : backToPaused)(parts, record, handle);
+  return answer.next === "running" ? { ...answer, change: { settings } } : answer;
+};
+
 /** A paused sandbox has no processes to look for, and is never removed for lack of them. */
 const stayPaused: Ask = async () => ({ next: "paused" });
 const halfMade: Ask = async () => remove("half_made");
@@ -91,6 +103,8 @@ export const ANSWERS: Readonly<Record<LivingState, Ask>> = {
   snapshotting: recover,
   paused: stayPaused,
   resuming: backToPaused,
+  rollingBack: undoReplacement,
+  rebooting: undoReplacement,
   failed: finishRemoval,
   killing: finishRemoval,
 };

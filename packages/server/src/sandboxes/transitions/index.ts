@@ -1,14 +1,23 @@
 import type { AnyTransition } from "../engine/transition.ts";
+import { bootAnew } from "./boot-anew.ts";
 import { createTransition } from "./create.ts";
 import { kill } from "./kill.ts";
 import { pause } from "./pause.ts";
 import { resume } from "./resume.ts";
+import { rollback } from "./rollback.ts";
 import { setEgress } from "./set-egress.ts";
 import { snapshot } from "./snapshot.ts";
 
 /** Every transition: the fault suite, the crash suite and the check of the legal moves run over this table. */
-export const TRANSITIONS = { create: createTransition, kill, pause, resume, setEgress, snapshot } as const satisfies Readonly<
-  Record<string, AnyTransition>
->;
+export const TRANSITIONS = {
+  create: createTransition,
+  kill,
+  pause,
+  resume,
+  setEgress,
+  snapshot,
+  rollback,
+  bootAnew,
+} as const satisfies Readonly<Record<string, AnyTransition>>;
 
 export type TransitionName = keyof typeof TRANSITIONS;

@@ -19,7 +19,7 @@ const tooLong = () => new AppError("deadline_exceeded", "Removing the sandbox ta
 /** Removes a sandbox, from every state. */
 export const kill: Transition<{ readonly cause: EndCause }, KillContext> = {
   name: "kill",
-  from: ["creating", "running", "pausing", "snapshotting", "paused", "resuming", "failed"],
+  from: ["creating", "running", "pausing", "snapshotting", "paused", "resuming", "rollingBack", "rebooting", "failed"],
   via: "killing",
   to: "dead",
   onFailure: "retry",

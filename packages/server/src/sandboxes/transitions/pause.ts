@@ -1,60 +1,56 @@
-import { AppError, type SandboxState, type Step } from "@boxyard/core";
+import { AppError, type Cleanup, type SandboxState, type Step } from "@boxyard/core";
 import type { PauseMode } from "../../store/index.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
 
 /** From the freeze to the last byte on the disk: enough for much memory on a slow disk. */
-const PAUSE_MS = 10 * 60_000;
+export const PAUSE_MS = 10 * 60_000;
 
 export interface PauseInput {
   readonly memory: boolean;
-  /** The agent is known not to answer, so it is not asked to freeze its commands. The driver freezes the whole sandbox in any case. */
-  readonly isAgentSilent?: boolean;
 }
 
-export interface PauseContext extends TransitionContext, PauseInput {
-  /** True once memory and disk are kept: the pause cannot be undone any more, and the sandbox is paused whatever fails. */
+export interface Keeping extends TransitionContext {
+  /** True once memory and disk are kept: that cannot be undone any more, and the sandbox has no processes whatever fails. */
   isKept: boolean;
 }
+
+export interface PauseContext extends Keeping, PauseInput {}
 
 /**
  * The agent freezes its commands, but not itself, so that a failed pause can be undone. An agent that hangs fails the pause: the freeze may take
  * six seconds and the unfreeze three, then the driver thaws the sandbox from outside. So a failed pause takes ten seconds at most.
  */
-const freeze: Step<PauseContext> = {
-  name: "freeze",
-  async run(context, undo, signal) {
-    const { parts, sandbox } = context;
-    if (context.isAgentSilent) return;
-    const [address, token] = [addressOf(sandbox), parts.tokens.access(sandbox.id)];
-    undo.add("unfreeze", async () => {
-      if (context.isKept) return;
-      await parts.agent.unfreeze(address, token, new AbortController().signal).catch(async (error: unknown) => {
-        if (!parts.driver.capabilities.freeze) throw error;
-        await parts.driver.thaw(sandbox.handle);
-      });
+export async function freezeCommands(context: Keeping, undo: Cleanup, signal: AbortSignal): Promise<void> {
+  const { parts, sandbox } = context;
+  const [address, token] = [addressOf(sandbox), parts.tokens.access(sandbox.id)];
+  undo.add("unfreeze", async () => {
+    if (context.isKept) return;
+    await parts.agent.unfreeze(address, token, new AbortController().signal).catch(async (error: unknown) => {
+      if (!parts.driver.capabilities.freeze) throw error;
+      await parts.driver.thaw(sandbox.handle);
     });
-    await parts.agent.freeze(address, token, signal);
-  },
-};
+  });
+  await parts.agent.freeze(address, token, signal);
+}
 
 /** Keeps memory and disk, whole or not at all. A driver that throws may have kept them anyway: then the pause is finished. */
-const keep: Step<PauseContext> = {
-  name: "keep",
-  async run(context, _undo, signal) {
-    const { parts, sandbox, memory } = context;
-    const { driver } = parts;
-    try {
-      await driver.pause(sandbox.handle, { memory }, signal);
-    } catch (error) {
-      const kept = await driver.generation(sandbox.id);
-      if (kept?.incarnation !== sandbox.record.incarnation) throw error;
-      await driver.revert(sandbox.id);
-    }
-    context.isKept = true;
-  },
-};
+export async function keepSandbox(context: Keeping, memory: boolean, signal: AbortSignal): Promise<void> {
+  const { parts, sandbox } = context;
+  const { driver } = parts;
+  try {
+    await driver.pause(sandbox.handle, { memory }, signal);
+  } catch (error) {
+    const kept = await driver.generation(sandbox.id);
+    if (kept?.incarnation !== sandbox.record.incarnation) throw error;
+    await driver.revert(sandbox.id);
+  }
+  context.isKept = true;
+}
+
+const freeze: Step<PauseContext> = { name: "freeze", run: freezeCommands };
+const keep: Step<PauseContext> = { name: "keep", run: (context, _undo, signal) => keepSandbox(context, context.memory, signal) };
 
 /** Keeps a sandbox's memory and disk and ends its processes. When a step fails, the sandbox runs on. */
 export const pause: Transition<PauseInput, PauseContext> = {
@@ -67,13 +63,13 @@ export const pause: Transition<PauseInput, PauseContext> = {
   prepare: (base, input) => ({ ...base, ...input, isKept: false }),
   intent: ({ sandbox, memory }) => ({ settings: { ...sandbox.record.settings, pauseMode: modeOf(memory) } }),
   steps: [freeze, keep],
-  isDone: ({ isKept }) => isKept,
+  settled: ({ parts, isKept }) => (isKept ? { state: "paused", endAt: parts.clock.now() } : undefined),
   result: ({ parts }) => ({ endAt: parts.clock.now() }),
   done: ({ parts, sandbox, memory }, took) => parts.events.paused(sandbox.record, { mode: modeOf(memory), ...took }),
   failed: ({ parts, sandbox }, error) => parts.events.pauseFailed(sandbox.record, error),
 };
 
-const modeOf = (memory: boolean): PauseMode => (memory ? "full" : "filesystem");
+export const modeOf = (memory: boolean): PauseMode => (memory ? "full" : "filesystem");
 
 /** The error for the caller of a pause that failed: says whether the sandbox runs on, and whether a repeat may succeed. */
 export function pauseFailure(error: unknown, state: SandboxState): AppError {

@@ -1,46 +1,52 @@
 import type { InitBody } from "@boxyard/agent-client";
-import { AppError, type Step } from "@boxyard/core";
+import { AppError, type Cleanup, type Step } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
 import { isNoRoom } from "../create/capacity-gate.ts";
-import type { Transition, TransitionContext } from "../engine/transition.ts";
+import type { EngineParts } from "../engine/parts.ts";
+import type { Sandbox } from "../engine/sandbox.ts";
+import type { RecordChange, Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
 
 /** Enough to read much memory from a slow disk, and for the agent's answer. */
-const RESUME_MS = 5 * 60_000;
+export const RESUME_MS = 5 * 60_000;
 
 export interface ResumeInput {
   /** How long the sandbox lives from now on. */
   readonly timeoutMs: number;
   /** False: the sandbox boots from its disk, even if its memory was kept. */
   readonly memory: boolean;
-  /** The sandbox goes on from this snapshot instead of its generation (a rollback). */
-  readonly from?: SnapshotRef;
 }
 
 export interface ResumeContext extends TransitionContext, ResumeInput {}
 
-/** The generation is kept until the resume is done, so each failure leads back to it. */
-const bringBack: Step<ResumeContext> = {
-  name: "bringBack",
-  async run({ parts, sandbox, memory, from }, undo, signal) {
-    undo.add("revert", async () => {
-      if (sandbox.state === "resuming") await parts.driver.revert(sandbox.id);
-    });
-    await parts.driver.resume({ ...driverSpecOf(sandbox.record), ...(from && { from }) }, { memory }, signal);
-  },
-};
+/** What the processes of a sandbox that has none begin with. */
+interface Begin {
+  readonly memory: boolean;
+  /** This snapshot instead of the sandbox's generation (a rollback). */
+  readonly from?: SnapshotRef;
+}
+
+/** The generation is kept until the end of the transition, so each failure leads back to it. */
+export async function startFrom({ parts, sandbox }: TransitionContext, { memory, from }: Begin, undo: Cleanup, signal: AbortSignal) {
+  undo.add("revert", async () => {
+    if (sandbox.state !== "running") await parts.driver.revert(sandbox.id);
+  });
+  await parts.driver.resume({ ...driverSpecOf(sandbox.record), ...(from && { from }) }, { memory }, signal);
+}
 
 /** The driver leaves the commands frozen; `/init` thaws them. */
-const init: Step<ResumeContext> = {
-  name: "init",
-  async run(context, _undo, signal) {
-    const { parts, sandbox } = context;
-    const address = await parts.driver.address(sandbox.handle);
-    await parts.agent.init(address, sandbox.record.facts.initKey, bodyOf(context), signal);
-    if (sandbox.incarnation) sandbox.incarnation.address = address;
-  },
+export async function initAgent({ parts, sandbox }: TransitionContext, begin: Begin, signal: AbortSignal): Promise<void> {
+  const address = await parts.driver.address(sandbox.handle);
+  await parts.agent.init(address, sandbox.record.facts.initKey, bodyOf(parts, sandbox, begin), signal);
+  if (sandbox.incarnation) sandbox.incarnation.address = address;
+}
+
+const bringBack: Step<ResumeContext> = {
+  name: "bringBack",
+  run: (context, undo, signal) => startFrom(context, context, undo, signal),
 };
+const init: Step<ResumeContext> = { name: "init", run: (context, _undo, signal) => initAgent(context, context, signal) };
 
 /** Starts a paused sandbox again. When a step fails, the sandbox is paused as before. */
 export const resume: Transition<ResumeInput, ResumeContext> = {
@@ -55,21 +61,28 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
   prepare: (base, input) => ({ ...base, ...input }),
   intent: ({ sandbox }) => ({ incarnation: sandbox.record.incarnation + 1 }),
   steps: [bringBack, init],
-  result({ parts, sandbox, timeoutMs }) {
-    const { pauseMode: _, ...settings } = sandbox.record.settings;
-    const startedAt = parts.clock.now();
-    return { startedAt, endAt: startedAt + timeoutMs, settings };
-  },
-  done({ parts, sandbox }, took) {
-    parts.events.resumed(sandbox.record, took);
-    // The generation is not needed any more. If this fails, the next pause or the removal of the sandbox drops it.
-    void parts.driver.dropGeneration(sandbox.handle).catch((error: unknown) => parts.events.undoFailed(sandbox.id, "resume", error));
+  result: (context) => started(context, context.timeoutMs),
+  done(context, took) {
+    context.parts.events.resumed(context.sandbox.record, took);
+    void dropGeneration(context);
   },
   failed: ({ parts, sandbox }, error) => parts.events.resumeFailed(sandbox.record, error),
 };
 
+/** The record of a sandbox that has processes again, and lives so long from now on. */
+export function started({ parts, sandbox }: TransitionContext, timeoutMs: number): RecordChange {
+  const { pauseMode: _, ...settings } = sandbox.record.settings;
+  const startedAt = parts.clock.now();
+  return { startedAt, endAt: startedAt + timeoutMs, settings };
+}
+
+/** The generation is not needed once the sandbox runs. If this fails, the next pause or the removal of the sandbox drops it. Never throws. */
+export async function dropGeneration({ parts, sandbox }: TransitionContext): Promise<void> {
+  await parts.driver.dropGeneration(sandbox.handle).catch((error: unknown) => parts.events.undoFailed(sandbox.id, "resume", error));
+}
+
 /** The environment is sent for a boot, and for a snapshot, whose agent may have an older one. With its own memory the agent still has it. */
-function bodyOf({ parts, sandbox, memory, from }: ResumeContext): InitBody {
+function bodyOf(parts: EngineParts, sandbox: Sandbox, { memory, from }: Begin): InitBody {
   const { facts, settings } = sandbox.record;
   const { envVars, ...others } = initBodyOf(parts, sandbox.record, facts.templateEnv ?? {});
   return memory && settings.pauseMode === "full" && !from ? others : { ...others, ...(envVars && { envVars }) };

@@ -3,10 +3,9 @@ import { atOnce, type Clock, Rounds, Semaphore } from "@boxyard/core";
 import type { ServerConfig } from "../../config.ts";
 import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
-import type { Admission } from "../create/admission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Incarnation, Sandbox } from "../engine/sandbox.ts";
-import { bootAnew } from "./boot-anew.ts";
+import { bootUnresponsive } from "./boot-anew.ts";
 
 /** Questions in a row without an answer after which an agent is unresponsive. */
 export const MISSES = 3;
@@ -26,10 +25,9 @@ export type UnresponsivePolicy = "none" | "kill" | "restart";
 
 export interface LivenessParts {
   readonly engine: Pick<Engine, "sandboxes" | "end" | "inTurn">;
-  readonly admission: Pick<Admission, "holdPlace">;
   readonly routes: RouteTable;
   readonly agent: Pick<AgentClient, "isHealthy">;
-  readonly events: Pick<Events, "unresponsive" | "responsive" | "bootedAnew" | "notBootedAnew">;
+  readonly events: Pick<Events, "unresponsive" | "responsive">;
   readonly clock: Clock;
 }
 
@@ -130,7 +128,7 @@ export class Liveness {
     // The sweep tries a failed removal again. A failed restart is tried again after as many further misses.
     if (policy === "kill" && isFirst) await this.parts.engine.end(sandbox, "unresponsive", incarnation).catch(() => {});
     if (policy === "restart" && sandbox.record.owner.kind === "user") {
-      await bootAnew(this.parts, sandbox, incarnation, { answerMs: this.settings.answerMs, signal: this.rounds.signal });
+      await bootUnresponsive(this.parts, sandbox, incarnation, { answerMs: this.settings.answerMs, signal: this.rounds.signal });
     }
   }
 }

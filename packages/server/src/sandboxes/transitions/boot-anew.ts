@@ -1,0 +1,80 @@
+import { Cleanup, type Step } from "@boxyard/core";
+import type { SandboxRecord } from "../../store/index.ts";
+import type { Transition } from "../engine/transition.ts";
+import { type Keeping, keepSandbox, PAUSE_MS } from "./pause.ts";
+import { dropGeneration, initAgent, RESUME_MS, started, startFrom } from "./resume.ts";
+import { asPaused, withNextIncarnation } from "./rollback.ts";
+
+export interface BootAnewInput {
+  /** Aborts when the server ends: then `keep` is aborted, and no second boot is tried. A first boot goes on. */
+  readonly stop: AbortSignal;
+}
+
+export interface BootAnewContext extends Keeping, BootAnewInput {
+  readonly before: SandboxRecord;
+  /** How much of its time the sandbox has left. */
+  readonly timeoutMs: number;
+}
+
+const DISK = { memory: false };
+
+/** The agent is not asked to freeze its commands, because it does not answer. The driver freezes the whole sandbox. */
+const keep: Step<BootAnewContext> = {
+  name: "keep",
+  run: (context, _undo, signal) => keepSandbox(context, false, AbortSignal.any([signal, context.stop])),
+};
+
+const changeIncarnation: Step<BootAnewContext> = {
+  name: "changeIncarnation",
+  run: (context) => context.change(withNextIncarnation(context, false)),
+};
+
+/** Tried twice: a resource may have been short for a moment. */
+const boot: Step<BootAnewContext> = {
+  name: "boot",
+  async run(context, undo, signal) {
+    const { parts, sandbox } = context;
+    const first = new Cleanup((_name, error) => parts.events.undoFailed(sandbox.id, "bootAnew", error));
+    try {
+      await bootOnce(context, first, signal);
+      undo.add("revert", () => first.run());
+    } catch (error) {
+      await first.run();
+      if (signal.aborted || context.stop.aborted) throw error;
+      await bootOnce(context, undo, signal);
+    }
+  },
+};
+
+async function bootOnce(context: BootAnewContext, undo: Cleanup, signal: AbortSignal): Promise<void> {
+  await startFrom(context, DISK, undo, signal);
+  await initAgent(context, DISK, signal);
+}
+
+/**
+ * Ends the processes of a sandbox whose agent hangs, and boots the sandbox from its disk. It keeps its id, token, metadata, network and the time
+ * that it has left; its memory is lost. When the disk cannot be kept, the sandbox runs on. When it does not boot, or the server dies after `keep`,
+ * it stays paused with its disk.
+ */
+export const bootAnew: Transition<BootAnewInput, BootAnewContext> = {
+  name: "bootAnew",
+  from: ["running"],
+  via: "rebooting",
+  to: "running",
+  onFailure: "return",
+  limitMs: PAUSE_MS + RESUME_MS,
+  prepare(base, input) {
+    const { record } = base.sandbox;
+    return { ...base, ...input, before: record, timeoutMs: record.endAt - base.parts.clock.now(), isKept: false };
+  },
+  steps: [keep, changeIncarnation, boot],
+  settled: (context) => (context.isKept ? asPaused(context, false) : undefined),
+  result: (context) => started(context, context.timeoutMs),
+  done(context) {
+    context.parts.events.bootedAnew(context.sandbox.record);
+    void dropGeneration(context);
+  },
+  failed({ parts, sandbox }, error) {
+    if (!sandbox.interrupted.aborted) parts.events.notBootedAnew(sandbox.record, error);
+  },
+};
