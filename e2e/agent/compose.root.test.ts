@@ -289,7 +289,7 @@ describe("other failures", () => {
       "cd /home/user && for i in $(seq 1 4000); do echo more >> part8 || break; [ -e grown ] && break; sleep 0.005; done",
     );
     await asRoot(agent, "while [ $(stat -c %s /home/user/part8) -eq 33554432 ]; do sleep 0.005; done");
-    await expectError(await compose(sources, "grown"), 500, "source file changed while it was composed: part8");
+    await expectError(await compose(sources, "grown"), 409, "source file changed while it was composed: part8");
     await asRoot(agent, "touch /home/user/grown");
     await writer;
     expect(await asRoot(agent, "cd /home/user && ls part? | wc -l && rm part? grown")).toBe("8");
@@ -300,7 +300,7 @@ describe("other failures", () => {
     const writer = asRoot(agent, "cd /home/user/late && until ls -A | grep -q boxyard; do :; done; echo precious >> a");
     await expectError(
       await compose(["late/a", ...new Array<string>(30).fill("late/part")], "late/out"),
-      500,
+      409,
       "source file changed while it was composed: late/a",
     );
     await writer;

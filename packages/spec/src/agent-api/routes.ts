@@ -161,6 +161,6 @@ export const agentRoutes = {
     tags: ["Filesystem"],
     summary: "Concatenate files into one without copying their data; the sources are deleted",
     request: { headers: RoutingHeaders, body: { content: { "application/json": { schema: ComposeRequest } }, required: true } },
-    responses: { 200: json(EntryInfo, "The composed file"), ...agentErrors(400, 403, 404, 408, 429, 500, 507) },
+    responses: { 200: json(EntryInfo, "The composed file"), ...agentErrors(400, 403, 404, 408, 409, 429, 500, 507) },
   }),
 };

@@ -14,7 +14,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkSource, checkUnchanged, deleteSource } from "./sources.ts";
+import { httpErrorOf } from "../../contracts.ts";
+import { checkSource, checkUnchanged, deleteSource, type Source } from "./sources.ts";
 
 let home = "";
 beforeEach(() => {
@@ -53,13 +54,25 @@ const CHANGES: Record<string, (path: string) => void> = {
   },
 };
 
+const CHANGED = [409, "source file changed while it was composed: a"];
+
+/** Status and message of the answer when `checkUnchanged` refuses a source. */
+function failureOf(given: Source): unknown {
+  try {
+    checkUnchanged(given);
+  } catch (error) {
+    return [httpErrorOf(error).status, (error as Error).message];
+  }
+  return undefined;
+}
+
 for (const [what, change] of Object.entries(CHANGES)) {
   test(`a source that ${what} fails checkUnchanged, and is not deleted`, async () => {
     const given = source("a");
     checkUnchanged(given);
     await tick(given.path);
     change(given.path);
-    expect(() => checkUnchanged(given)).toThrow("source file changed while it was composed: a");
+    expect(failureOf(given)).toEqual(CHANGED);
     deleteSource(given);
     expect(readdirSync(home)).toEqual(["a"]);
   });
@@ -68,7 +81,7 @@ for (const [what, change] of Object.entries(CHANGES)) {
 test("a source that was removed fails checkUnchanged", () => {
   const given = source("a");
   rmSync(given.path);
-  expect(() => checkUnchanged(given)).toThrow("source file changed while it was composed: a");
+  expect(failureOf(given)).toEqual(CHANGED);
   deleteSource(given);
 });
 

@@ -1,5 +1,6 @@
 import { type BigIntStats, close, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync, unlinkSync } from "node:fs";
 import { posix } from "node:path";
+import { AppError } from "@boxyard/core";
 import { httpFailure } from "../../contracts.ts";
 import { openForReading } from "../../sys/open-file.ts";
 import { O_PATH, PinnedDir } from "../path/pinned-dir.ts";
@@ -71,14 +72,14 @@ export function openSource(source: Source): number {
   throw changed(source);
 }
 
-/** Called after all sources are copied: a later write to a source would be lost with its deletion. Throws 500. */
+/** Called after all sources are copied: a later write to a source would be lost with its deletion. Throws 409. */
 export function checkUnchanged(source: Source): void {
   const now = statSync(source.path, { bigint: true, throwIfNoEntry: false });
   if (!now || !unchanged(now, source.file)) throw changed(source);
 }
 
 function changed(source: Source) {
-  return httpFailure(500, `source file changed while it was composed: ${source.given}`);
+  return new AppError("aborted", `source file changed while it was composed: ${source.given}`);
 }
 
 /** Removes the entry that the path names: for a link, the link. Never throws. An entry that was replaced or changed meanwhile stays. */
