@@ -61,6 +61,52 @@ test("cp copies a directory in and out: bytes, names, modes, links, empty direct
   expect([readFileSync(join(source, "secret"), "utf8"), readlinkSync(join(source, "dangling"))]).toEqual(["changed\n", "elsewhere"]);
 }, 60_000);
 
+test("cp of DIRECTORY/. copies what is in the directory, in both directions, as cp -r does", async () => {
+  await using sandbox = await sandboxOf(platform());
+  const source = join(directory, "contents");
+  mkdirSync(join(source, "deep"), { recursive: true });
+  writeFileSync(join(source, "deep/file"), "deep\n");
+  writeFileSync(join(source, ".hidden"), "hidden\n");
+  symlinkSync("deep/file", join(source, "link"));
+  const copy = async (from: string, to: string) => {
+    expect(await boxyard(platform(), ["cp", from, to])).toMatchObject({ exitCode: 0, stdout: "" });
+  };
+  const inside = (path: string) => boxyard(platform(), ["exec", sandbox.id, "--", "find", path, "-mindepth", "1", "-printf", "%P\n"]);
+  const names = [".hidden", "deep", "deep/file", "link"];
+  for (const target of ["/tmp/new", "/tmp/new", "/tmp/other/"]) {
+    await copy(`${source}/.`, `${sandbox.id}:${target}`);
+    expect((await inside(target)).stdout.trim().split("\n").sort()).toEqual(names);
+  }
+  await copy(`${source}/.`, `${sandbox.id}:`);
+  expect((await boxyard(platform(), ["exec", sandbox.id, "--", "cat", "deep/file"])).stdout).toBe("deep\n");
+
+  for (const target of [join(directory, "new"), join(directory, "new"), `${join(directory, "other")}/`]) {
+    await copy(`${sandbox.id}:/tmp/new/.`, target);
+    expect(readdirSync(target, { recursive: true }).sort()).toEqual(names);
+    expect([readFileSync(join(target, ".hidden"), "utf8"), readlinkSync(join(target, "link"))]).toEqual(["hidden\n", "deep/file"]);
+  }
+  // Without /. the directory itself, also of a home directory.
+  await copy(`${sandbox.id}:`, join(directory, "other"));
+  expect(readFileSync(join(directory, "other/user/deep/file"), "utf8")).toBe("deep\n");
+  for (const [from, to] of [
+    [`${sandbox.id}:/tmp/new/.hidden/.`, directory],
+    [`${source}/.hidden/.`, `${sandbox.id}:`],
+  ] as const) {
+    expect((await boxyard(platform(), ["cp", from, to])).exitCode).not.toBe(0);
+  }
+}, 60_000);
+
+test("sandbox info shows what happens at the end of the lifetime, as sandbox create was told", async () => {
+  for (const [options, shown] of [
+    [[], "kill"],
+    [["--on-timeout", "pause", "--auto-resume"], "pause, auto-resume"],
+  ] as const) {
+    const id = (await boxyard(platform(), ["sandbox", "create", ...options])).stdout.trim();
+    expect((await boxyard(platform(), ["sandbox", "info", id])).stdout).toMatch(new RegExp(`^timeout +${shown}$`, "m"));
+    expect((await boxyard(platform(), ["rm", id])).exitCode).toBe(0);
+  }
+});
+
 test("cp of one file: to a name, into a directory, and back; what is missing is said", async () => {
   await using sandbox = await sandboxOf(platform());
   const file = join(directory, "one.txt");

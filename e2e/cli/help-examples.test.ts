@@ -58,6 +58,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 /** What must be there before a line, beside what the lines before it have made. */
 const BEFORE: Readonly<Record<string, string>> = {
   "boxyard cp SANDBOX:/srv/project/out.csv .": "boxyard cp project/ SANDBOX:/srv/project",
+  "boxyard cp SANDBOX:/srv/project/. project": "boxyard cp project/ SANDBOX:/srv/project",
   "boxyard cp SANDBOX:notes.txt - | less": "boxyard exec SANDBOX -- touch notes.txt",
   "boxyard rm $(boxyard ls -q)": "boxyard sandbox create",
   "boxyard sandbox rollback SANDBOX ready": "boxyard snapshot create SANDBOX --name ready",

@@ -9,13 +9,14 @@ import { attachSandbox, mayBeSandbox } from "../sandbox-ref.ts";
 
 const EXAMPLES = `
 A place in a sandbox is SANDBOX:PATH; a relative path is relative to the user's home directory. Directories are copied with all that is in them.
-If the target is a directory, or ends with /, the copy goes into it. '-' as target prints one file. Symbolic links are copied as links; links that
+If the target is a directory, or ends with /, the copy goes into it; of DIRECTORY/. all that is in it does. '-' as target prints one file. Symbolic links are copied as links; links that
 lead out of the directory are skipped.
 
 Examples:
   $ boxyard cp main.py SANDBOX:
   $ boxyard cp project/ SANDBOX:/srv/project
   $ boxyard cp SANDBOX:/srv/project/out.csv .
+  $ boxyard cp SANDBOX:/srv/project/. project
   $ boxyard cp SANDBOX:notes.txt - | less`;
 
 export function configure(command: Command, context: CliContext): void {
@@ -32,7 +33,7 @@ async function cp(source: string, target: string, { user }: { user?: string }, c
   const from = place(source);
   const to = place(target);
   if (from.sandbox && to.sandbox) throw usageError("one of the two places must be local");
-  if (from.sandbox) return download(await attachSandbox(from.sandbox, context), from.path || ".", to.path, user, context);
+  if (from.sandbox) return download(await attachSandbox(from.sandbox, context), from.path || "./", to.path, user, context);
   if (to.sandbox) return upload(await attachSandbox(to.sandbox, context), from.path, to.path, user, context);
   throw usageError("one of the two places must be in a sandbox: SANDBOX:PATH (`boxyard sandbox list` shows the ids)");
 }

@@ -6,7 +6,7 @@ import type { EntryInfo, Sandbox } from "@boxyard/sdk";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { Progress } from "../output/progress.ts";
-import { kindOf } from "./local-tree.ts";
+import { isContents, kindOf } from "./local-tree.ts";
 import { readLinks } from "./remote-links.ts";
 import { type RemoteFile, remoteTree } from "./remote-tree.ts";
 import { writeAll } from "./write-all.ts";
@@ -22,7 +22,7 @@ export interface Download {
   readonly context: CliContext;
 }
 
-/** Copies a file or directory out of a sandbox. Nothing that the sandbox says can make it write outside of `target`. */
+/** Copies a file or directory, or with `/.` what is in a directory, out of a sandbox. Nothing that the sandbox says can make it write outside of `target`. */
 export async function download(
   sandbox: Sandbox,
   source: string,
@@ -32,7 +32,9 @@ export async function download(
 ): Promise<void> {
   const info = await sandbox.files.getInfo(source, { user });
   if (target === "-") return print(sandbox, info, user, context);
-  const into = target.endsWith("/") || kindOf(target) === "directory";
+  const contents = isContents(source);
+  if (contents && info.type !== "directory") throw usageError(`${source} is not a directory`);
+  const into = !contents && (target.endsWith("/") || kindOf(target) === "directory");
   const name = basename(info.path);
   const path = resolve(into ? join(target, name && name !== ".." ? name : "sandbox") : target);
   if (kindOf(dirname(path)) !== "directory") throw usageError(`there is no directory ${dirname(path)}`);

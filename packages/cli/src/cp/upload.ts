@@ -4,7 +4,7 @@ import type { Sandbox, UploadProgress, WriteEntry } from "@boxyard/sdk";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { Progress } from "../output/progress.ts";
-import { kindOf, type LocalFile, type LocalTree, localFile, readLocalTree } from "./local-tree.ts";
+import { isContents, kindOf, type LocalFile, type LocalTree, localFile, readLocalTree } from "./local-tree.ts";
 
 const FILES_AT_ONCE = 6;
 /** Files up to this size go together in one request. */
@@ -17,7 +17,7 @@ const ARGUMENTS_AT_ONCE = 500;
 /** Mode that the agent gives to uploaded files. */
 const DEFAULT_MODE = 0o644;
 
-/** Copies a local file or directory into a sandbox. */
+/** Copies a local file or directory, or with `/.` what is in a directory, into a sandbox. */
 export async function upload(
   sandbox: Sandbox,
   source: string,
@@ -29,10 +29,11 @@ export async function upload(
   if (kind === undefined) throw usageError(`there is no ${source}`);
   if (kind === "other") throw usageError(`${source} is neither a file nor a directory`);
   const into = target === "" || target.endsWith("/") || (await isDirectory(sandbox, target, user));
-  const path = into ? `${target.replace(/\/+$/, "") || (target.startsWith("/") ? "" : ".")}/${basename(resolve(source))}` : target;
+  const directory = target.replace(/\/+$/, "") || (target.startsWith("/") ? "" : ".");
+  const path = isContents(source) ? directory : into ? `${directory}/${basename(resolve(source))}` : target;
   const tree: LocalTree =
     kind === "file" ? { directories: [], files: [localFile(source, "")], links: [], skipped: [] } : readLocalTree(resolve(source));
-  const at = (below: string) => (below ? `${path}/${below}` : path);
+  const at = (below: string) => (below ? `${path}/${below}` : path || "/");
   const total = tree.files.reduce((sum, { size }) => sum + size, 0);
   const progress = new Progress(context.output, basename(resolve(source)), total);
   try {
