@@ -102,6 +102,8 @@ test("errors say what failed and what to do, without colour codes", async () => 
   expect((await boxyard(["rnu"])).stderr).toContain("Did you mean run?");
   expect((await boxyard(["run"])).exitCode).toBe(125);
   expect((await boxyard(["sandbox", "kill"])).exitCode).toBe(2);
+  const tooMany = await boxyard(["sandbox", "list", "extra"]);
+  expect([tooMany.exitCode, tooMany.stderr]).toEqual([2, "error: too many arguments for 'list'. Expected 0 arguments but got 1.\n"]);
   expect((await boxyard(["sandbox", "list"], { BOXYARD_API_URL: "localhost:3000" })).stderr).toContain("must be a URL");
 });
 
@@ -121,15 +123,23 @@ test("sandboxes: create, list, look at, set the timeout, kill", async () => {
   expect((await boxyard(["sandbox", "info", id])).stderr).toContain("`boxyard sandbox list` shows the sandboxes");
 });
 
-test("sandbox create --on-timeout says what happens at the end of the lifetime", async () => {
+test("sandbox create --on-timeout and --auto-resume say what happens at the end of the lifetime, and info shows it", async () => {
   const createdWith = async (...options: string[]) => {
     const { stdout } = await boxyard(["sandbox", "create", ...options]);
+    const shown = (await boxyard(["sandbox", "info", stdout.trim()])).stdout.match(/^timeout +(.*)/m)?.[1];
     platform.sandboxes.delete(stdout.trim());
-    return JSON.parse(platform.seen.findLast(({ method, path }) => method === "POST" && path === "/v2/sandboxes")?.body ?? "{}").autoPause;
+    const sent = platform.seen.findLast(({ method, path }) => method === "POST" && path === "/v2/sandboxes")?.body ?? "{}";
+    const { autoPause, autoResume } = JSON.parse(sent);
+    return { autoPause, autoResume, shown };
   };
-  expect(await createdWith("--on-timeout", "pause")).toBe(true);
-  expect(await createdWith("--on-timeout", "kill")).toBe(false);
-  expect(await createdWith()).toBeUndefined();
+  expect(await createdWith("--on-timeout", "pause")).toMatchObject({ autoPause: true, autoResume: undefined, shown: "pause" });
+  expect(await createdWith("--on-timeout", "kill")).toMatchObject({ autoPause: false, autoResume: undefined, shown: "kill" });
+  expect(await createdWith()).toMatchObject({ autoPause: undefined, autoResume: undefined, shown: "kill" });
+  expect(await createdWith("--on-timeout", "pause", "--auto-resume")).toEqual({
+    autoPause: true,
+    autoResume: { enabled: true },
+    shown: "pause, auto-resume",
+  });
   const wrong = await boxyard(["sandbox", "create", "--on-timeout", "sleep"]);
   expect([wrong.exitCode, wrong.stdout]).toEqual([2, ""]);
   expect(wrong.stderr).toContain("Allowed choices are kill, pause.");

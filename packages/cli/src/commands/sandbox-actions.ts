@@ -14,6 +14,7 @@ export interface CreateOptions {
   readonly metadata?: Record<string, string>;
   readonly name?: string;
   readonly onTimeout?: LifecycleOptions["onTimeout"];
+  readonly autoResume?: boolean;
   readonly internet: boolean;
   readonly json?: boolean;
 }
@@ -44,7 +45,7 @@ export async function create(template: string | undefined, options: CreateOption
     timeoutMs: options.timeout * 1000,
     envs: options.env,
     metadata: { ...options.metadata, ...named },
-    ...(options.onTimeout && { lifecycle: { onTimeout: options.onTimeout } }),
+    lifecycle: { onTimeout: options.onTimeout, autoResume: options.autoResume },
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
   if (options.json) return context.output.json(await sandbox.getInfo());
@@ -87,6 +88,7 @@ export async function info(text: string, options: { json?: boolean }, context: C
     ["state", found.health ? `${found.state}, unresponsive: its agent no longer answers` : found.state],
     ["started", found.startedAt.toISOString()],
     [found.state === "paused" ? "paused" : "ends", found.endAt.toISOString()],
+    ...(found.lifecycle ? [["timeout", found.lifecycle.onTimeout + (found.lifecycle.autoResume ? ", auto-resume" : "")]] : []),
     ["cpus", String(found.cpuCount)],
     ["memory", bytes(found.memoryMB * 1024 * 1024)],
     ["disk", bytes(found.diskSizeMB * 1024 * 1024)],

@@ -11,11 +11,12 @@ const ON_TIMEOUT = ["kill", "pause"] as const;
 
 const CREATE_HELP = `
 A sandbox that is paused at the end of its lifetime keeps its files, its processes and their memory; \`boxyard sandbox resume\` continues it.
+With --auto-resume a request to it does too.
 
 Examples:
   $ boxyard sandbox create
   $ boxyard sandbox create base --timeout 1h --metadata task=42
-  $ boxyard sandbox create --timeout 15m --on-timeout pause`;
+  $ boxyard sandbox create --timeout 15m --on-timeout pause --auto-resume`;
 
 export function configure(command: Command, context: CliContext): void {
   command.description("Create, list, look at and end sandboxes.");
@@ -100,6 +101,7 @@ function configureCreate(command: Command, context: CliContext): void {
     .description("Create a sandbox and print its id.")
     .option("--timeout <seconds>", "lifetime: seconds, or 15m, 2h", parseSeconds, 300)
     .addOption(new Option("--on-timeout <action>", "what happens at the end of the lifetime (default: kill)").choices(ON_TIMEOUT))
+    .option("--auto-resume", "resume it, while it is paused, when a request comes for it")
     .option("-e, --env <KEY=VALUE>", "environment variable of every command, repeatable", collectEnv(context.config.env))
     .option("--name <name>", "a name to find it by, kept in its metadata")
     .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)

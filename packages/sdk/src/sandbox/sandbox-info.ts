@@ -20,6 +20,8 @@ export interface SandboxInfo {
   readonly metadata: Readonly<Record<string, string>>;
   /** Version of the agent. */
   readonly envdVersion: string;
+  /** What happens when the time is up, and whether a request resumes the sandbox while it is paused; only in what `getInfo` gives. */
+  readonly lifecycle?: { readonly onTimeout: "kill" | "pause"; readonly autoResume: boolean };
   /** Only of a running sandbox whose agent no longer answers, and only in what `getInfo` gives. */
   readonly health?: "unresponsive";
 }
@@ -87,7 +89,7 @@ export function snapshotFromJson(value: unknown): SnapshotInfo {
 }
 
 export function infoFromJson(value: unknown): SandboxInfo {
-  const json = unchecked<wire.ListedSandbox & Pick<wire.SandboxDetail, "health">>(value);
+  const json = unchecked<wire.ListedSandbox & Pick<wire.SandboxDetail, "health" | "lifecycle">>(value);
   const alias = text(json.alias);
   return {
     sandboxId: required(text(json.sandboxID), "sandboxID"),
@@ -101,8 +103,14 @@ export function infoFromJson(value: unknown): SandboxInfo {
     diskSizeMB: Number(json.diskSizeMB ?? 0),
     metadata: (json.metadata ?? {}) as Record<string, string>,
     envdVersion: text(json.envdVersion) ?? "",
+    ...(json.lifecycle ? { lifecycle: lifecycleFromJson(json.lifecycle) } : {}),
     ...(json.health === "unresponsive" && { health: "unresponsive" }),
   };
+}
+
+function lifecycleFromJson(value: unknown): NonNullable<SandboxInfo["lifecycle"]> {
+  const json = unchecked<wire.SandboxDetail["lifecycle"]>(value);
+  return { onTimeout: json.onTimeout === "pause" ? "pause" : "kill", autoResume: json.autoResume === true };
 }
 
 export function metricsFromJson(value: unknown): SandboxMetrics {

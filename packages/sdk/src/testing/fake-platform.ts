@@ -19,9 +19,15 @@ export interface SeenRequest {
  * A platform for unit tests, in this process: the API, and one agent for all sandboxes, whose commands are real processes of this machine
  * and whose files are a map. It can be told to fail.
  */
+interface FakeSandbox {
+  endAt: number;
+  readonly metadata: Record<string, string>;
+  readonly lifecycle?: { readonly onTimeout: string; readonly autoResume: boolean };
+}
+
 export class FakePlatform {
   readonly seen: SeenRequest[] = [];
-  readonly sandboxes = new Map<string, { endAt: number; metadata: Record<string, string> }>();
+  readonly sandboxes = new Map<string, FakeSandbox>();
   readonly files = new Map<string, Uint8Array>();
   /** Answers to give to the next API requests instead of the real ones. */
   readonly nextAnswers: ((response: ServerResponse) => unknown)[] = [];
@@ -99,7 +105,7 @@ export class FakePlatform {
       sandbox.endAt = Date.now() + Number(json.timeout) * 1000;
       return sendJson(response, 204);
     }
-    return sendJson(response, 200, detail(id, sandbox));
+    return sendJson(response, 200, { ...detail(id, sandbox), ...(sandbox.lifecycle && { lifecycle: sandbox.lifecycle }) });
   }
 
   private create(request: IncomingMessage, json: Record<string, unknown>, response: ServerResponse): unknown {
@@ -108,7 +114,12 @@ export class FakePlatform {
     const key = String(request.headers["idempotency-key"]);
     const id = this.idempotent.get(key) ?? `i${String(this.created++).padStart(20, "0")}`;
     this.idempotent.set(key, id);
-    this.sandboxes.set(id, { endAt: Date.now() + Number(json.timeout) * 1000, metadata: (json.metadata ?? {}) as Record<string, string> });
+    const autoResume = (json.autoResume as { enabled?: boolean } | undefined)?.enabled === true;
+    this.sandboxes.set(id, {
+      endAt: Date.now() + Number(json.timeout) * 1000,
+      metadata: (json.metadata ?? {}) as Record<string, string>,
+      lifecycle: { onTimeout: json.autoPause ? "pause" : "kill", autoResume },
+    });
     return sendJson(response, 201, access(id));
   }
 
@@ -205,7 +216,7 @@ function access(id: string): Record<string, unknown> {
   return { templateID: "base", sandboxID: id, clientID: "fake", envdVersion: "0.6.13", envdAccessToken: TOKEN };
 }
 
-function detail(id: string, sandbox: { endAt: number; metadata: Record<string, string> }): Record<string, unknown> {
+function detail(id: string, sandbox: FakeSandbox): Record<string, unknown> {
   const endAt = new Date(sandbox.endAt).toISOString();
   const resources = { cpuCount: 2, memoryMB: 1024, diskSizeMB: 10_240 };
   return { ...access(id), ...resources, state: "running", startedAt: "2026-01-01T00:00:00Z", endAt, metadata: sandbox.metadata };

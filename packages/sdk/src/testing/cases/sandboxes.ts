@@ -9,6 +9,7 @@ export const SANDBOX_CASES: readonly Case[] = [
       await sandbox.setTimeout(3_600_000);
       const info = await sandbox.getInfo();
       assert.deepEqual([info.sandboxId, info.state, info.cpuCount], [sandbox.sandboxId, "running", 2]);
+      assert.deepEqual(info.lifecycle, { onTimeout: "kill", autoResume: false });
       assert.ok(info.endAt.getTime() > Date.now() + 3_500_000);
       assert.equal((await sdk.Sandbox.connect(sandbox.sandboxId, options)).sandboxId, sandbox.sandboxId);
       assert.equal(await sandbox.isRunning(), true);
