@@ -21,6 +21,7 @@ import { CreateGate } from "./sandboxes/create/create-gate.ts";
 import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import type { EngineParts } from "./sandboxes/engine/parts.ts";
+import { Observations } from "./sandboxes/observations.ts";
 import { SandboxService } from "./sandboxes/service.ts";
 import { ForkService } from "./sandboxes/snapshots/fork-service.ts";
 import { RollbackService } from "./sandboxes/snapshots/rollback-service.ts";
@@ -149,7 +150,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler(engine.sandboxes, driver, clock, liveness);
   const serving = { ...making, ...made, ...rulesOf(config, store, clock), snapshotKeeper, templates, store, driver, events };
-  const sandboxes = new SandboxService({ ...serving, sampler, liveness, logs: sandboxLogs });
   const context: ServerContext = {
     config,
     logger,
@@ -157,7 +157,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     store,
     templates,
     ...made,
-    sandboxes,
+    sandboxes: new SandboxService(serving),
+    observations: new Observations({ ...serving, sampler, liveness, logs: sandboxLogs }),
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),

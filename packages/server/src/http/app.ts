@@ -40,7 +40,7 @@ export interface ApiServices extends SandboxServices, TemplateServices, SdkServi
   readonly templates: Templates;
   readonly keys: Keys;
   readonly logger: Logger;
-  readonly store: Pick<Store, "templates" | "health">;
+  readonly store: Pick<Store, "health">;
 }
 
 /** Header of `GET /health` while the server is degraded; its value is the reason. */

@@ -1,15 +1,7 @@
 import { AppError, type Clock, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import type { EgressPolicy, SandboxDriver } from "@boxyard/driver";
-import type { NewSandbox, SandboxMetric } from "@boxyard/spec/platform";
-import type { SandboxLogs } from "../logs/sandbox-logs.ts";
-import {
-  isStoreFault,
-  type SandboxLogLine,
-  type SandboxLogQuery,
-  type SandboxRecord,
-  type Store,
-  type TemplateSpec,
-} from "../store/index.ts";
+import type { NewSandbox } from "@boxyard/spec/platform";
+import { isStoreFault, type SandboxRecord, type Store, type TemplateSpec } from "../store/index.ts";
 import type { SnapshotCatalog } from "../templates/snapshots/snapshot-catalog.ts";
 import type { Templates } from "../templates/templates.ts";
 import type { Admission } from "./create/admission.ts";
@@ -27,8 +19,6 @@ import type { CreateTemplate } from "./transitions/create.ts";
 import { pause, pauseFailure } from "./transitions/pause.ts";
 import { type ResumeInput, resume, resumeFailure } from "./transitions/resume.ts";
 import { setEgress } from "./transitions/set-egress.ts";
-import type { Liveness } from "./upkeep/liveness.ts";
-import type { Sampler } from "./upkeep/sampler.ts";
 import { visibleState } from "./visible-state.ts";
 
 export interface SandboxServiceParts {
@@ -42,9 +32,6 @@ export interface SandboxServiceParts {
   readonly store: Store;
   readonly driver: SandboxDriver;
   readonly clock: Clock;
-  readonly sampler: Sampler;
-  readonly liveness: Liveness;
-  readonly logs: SandboxLogs;
   readonly maxTimeoutHours: number;
   /** Whether templates start from the memory that their builds have kept. */
   readonly startsFromMemory: boolean;
@@ -68,8 +55,6 @@ export interface ResumeWish {
 /** How often a connect starts again when the sandbox's state has changed before its turn. */
 const CONNECT_TRIES = 3;
 const LEAST_REFRESH_SECONDS = 15;
-/** Most sandboxes of one request for metrics. */
-const MAX_METRIC_IDS = 100;
 
 /**
  * What a team does with its sandboxes: the HTTP handlers call this, and any later front would. Sandboxes of other teams are `not_found`.
@@ -105,12 +90,6 @@ export class SandboxService {
   /** A sandbox that clients can see. Throws `not_found`. */
   get(teamId: TeamId, id: SandboxId): SandboxRecord {
     return this.visible(teamId, id).record;
-  }
-
-  /** True when the sandbox runs and its agent does not answer any more. */
-  isUnresponsive(id: SandboxId): boolean {
-    const { engine, liveness } = this.parts;
-    return liveness.isUnresponsive(engine.sandboxes.find(id));
   }
 
   /** A page of a team's sandboxes that match `query`. */
@@ -211,37 +190,6 @@ export class SandboxService {
     if (!driver.capabilities.network)
       throw cannotHere("The network of a running sandbox cannot be changed on this server", "fixed_network");
     await engine.run(this.visible(teamId, id), setEgress, { egress });
-  }
-
-  /** Log lines of a sandbox, also after its end. Throws `not_found`. */
-  async logsOf(teamId: TeamId, id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]> {
-    const record = this.parts.engine.sandboxes.find(id)?.record ?? (await this.parts.store.getSandbox(id));
-    if (record?.teamId !== teamId || record.owner.kind !== "user") throw sandboxNotFound(id);
-    return this.parts.logs.read(id, query);
-  }
-
-  /** Samples of one sandbox, oldest first; bounds are unix seconds, both included. */
-  metricsOf(teamId: TeamId, id: SandboxId, range: { start?: number | undefined; end?: number | undefined }): SandboxMetric[] {
-    this.get(teamId, id);
-    const { start, end } = range;
-    if (start !== undefined && end !== undefined && start > end) {
-      throw new AppError("invalid_argument", "start: must not be after end", { reason: "invalid_range" });
-    }
-    return this.parts.sampler.history(id, start, end);
-  }
-
-  /** The newest sample of each of these sandboxes that has one. */
-  newestMetrics(teamId: TeamId, ids: readonly string[]): Record<string, SandboxMetric> {
-    if (ids.length > MAX_METRIC_IDS) {
-      throw new AppError("invalid_argument", `sandbox_ids: at most ${MAX_METRIC_IDS} ids`, { reason: "too_many_ids" });
-    }
-    const newest: Record<string, SandboxMetric> = {};
-    for (const id of ids) {
-      const isOwn = this.parts.engine.sandboxes.findOf(teamId, id as SandboxId) !== undefined;
-      const sample = isOwn ? this.parts.sampler.newest(id) : undefined;
-      if (sample) newest[id] = sample;
-    }
-    return newest;
   }
 
   /** Throws `not_found` also for a paused sandbox, which has no end. */

@@ -4,10 +4,10 @@ import type { SandboxLogLine } from "../../store/index.ts";
 import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
-export const getSandboxLogs: HandlerOf<typeof routes.getSandboxLogs> = async ({ query, caller, param }, { sandboxes }) => {
+export const getSandboxLogs: HandlerOf<typeof routes.getSandboxLogs> = async ({ query, caller, param }, { observations }) => {
   const id = parseSandboxId(param("sandboxID"));
   const { start: cursor = 0, limit } = query;
-  const lines = await sandboxes.logsOf(caller.teamId, id, { cursor, limit, direction: "forward", minLevel: "debug" });
+  const lines = await observations.logsOf(caller.teamId, id, { cursor, limit, direction: "forward", minLevel: "debug" });
   return json(200, {
     // Clients read these texts as JSON objects with level and logger.
     logs: lines.map((line) => ({ timestamp: new Date(line.at).toISOString(), line: JSON.stringify(lineOf(line)) })),
@@ -15,10 +15,10 @@ export const getSandboxLogs: HandlerOf<typeof routes.getSandboxLogs> = async ({ 
   });
 };
 
-export const getSandboxLogsV2: HandlerOf<typeof routes.getSandboxLogsV2> = async ({ query, caller, param }, { sandboxes }) => {
+export const getSandboxLogsV2: HandlerOf<typeof routes.getSandboxLogsV2> = async ({ query, caller, param }, { observations }) => {
   const id = parseSandboxId(param("sandboxID"));
   const { cursor, limit, direction, level: minLevel = "debug", search } = query;
-  const lines = await sandboxes.logsOf(caller.teamId, id, {
+  const lines = await observations.logsOf(caller.teamId, id, {
     limit,
     direction,
     minLevel,

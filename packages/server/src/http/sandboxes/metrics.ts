@@ -3,10 +3,10 @@ import type { routes } from "@boxyard/spec/platform";
 import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
-export const getMetrics: HandlerOf<typeof routes.getMetrics> = ({ query, caller, param }, { sandboxes }) =>
-  json(200, sandboxes.metricsOf(caller.teamId, parseSandboxId(param("sandboxID")), query));
+export const getMetrics: HandlerOf<typeof routes.getMetrics> = ({ query, caller, param }, { observations }) =>
+  json(200, observations.metricsOf(caller.teamId, parseSandboxId(param("sandboxID")), query));
 
-export const listMetrics: HandlerOf<typeof routes.listMetrics> = ({ query, caller }, { sandboxes }) => {
+export const listMetrics: HandlerOf<typeof routes.listMetrics> = ({ query, caller }, { observations }) => {
   const ids = query.sandbox_ids.split(",").filter((id) => id !== "");
-  return json(200, { sandboxes: sandboxes.newestMetrics(caller.teamId, ids) });
+  return json(200, { sandboxes: observations.newestMetrics(caller.teamId, ids) });
 };

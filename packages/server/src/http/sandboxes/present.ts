@@ -43,14 +43,14 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
   };
 }
 
-export function presentDetail(record: SandboxRecord, { tokens, config, sandboxes }: SandboxServices): SandboxDetail {
+export function presentDetail(record: SandboxRecord, { tokens, config, observations }: SandboxServices): SandboxDetail {
   const { settings } = record;
   return {
     ...presentListed(record),
     envdAccessToken: tokens.access(record.id),
     ...(config.domain === undefined ? {} : { domain: config.domain }),
     allowInternetAccess: settings.egress.internetAccess,
-    ...(sandboxes.isUnresponsive(record.id) && { health: "unresponsive" as const }),
+    ...(observations.isUnresponsive(record.id) && { health: "unresponsive" as const }),
     network: {
       allowPublicTraffic: settings.allowPublicTraffic,
       ...(settings.maskRequestHost === undefined ? {} : { maskRequestHost: settings.maskRequestHost }),

@@ -1,4 +1,5 @@
 import type { ServerConfig } from "../../config.ts";
+import type { Observations } from "../../sandboxes/observations.ts";
 import type { SandboxService } from "../../sandboxes/service.ts";
 import type { ForkService } from "../../sandboxes/snapshots/fork-service.ts";
 import type { RollbackService } from "../../sandboxes/snapshots/rollback-service.ts";
@@ -9,6 +10,7 @@ import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 /** What the handlers of sandboxes use. */
 export interface SandboxServices {
   readonly sandboxes: SandboxService;
+  readonly observations: Observations;
   readonly snapshots: SnapshotService;
   readonly forks: ForkService;
   readonly rollbacks: RollbackService;
