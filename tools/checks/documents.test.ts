@@ -6,12 +6,14 @@ import { Glob } from "bun";
 import { ROOT } from "../config.ts";
 import { sourceFiles } from "../lib/files.ts";
 import { between, citations, drawMoves, fencedLanguages, headings, relativeLinks, tableNames, testReferences } from "./documents.ts";
-import { IMPORTS } from "./import-table.ts";
+import { IMPORTS, MAY_ALSO } from "./import-table.ts";
 
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 // Bun's patterns take no alternatives that hold a slash: they would match nothing.
 const PLACES = ["*.md", "docs/**/*.md", "examples/*.md", "packages/*/*.md", "images/**/*.md", "e2e/**/*.md"];
 const documents = PLACES.flatMap((place) => [...new Glob(place).scanSync({ cwd: ROOT })]).filter((path) => !path.includes("node_modules"));
+
+const packages = readdirSync(join(ROOT, "packages"));
 
 /** Which tests run the code blocks of a document, by language. */
 const RUN_BY: Readonly<Record<string, readonly string[]>> = {
@@ -95,9 +97,13 @@ describe("the real documents", () => {
   });
 
   test("ARCHITECTURE.md lists every package that there is", () => {
-    const packages = readdirSync(join(ROOT, "packages"));
     expect(tableNames(read("ARCHITECTURE.md"))).toEqual(expect.arrayContaining(packages));
-    expect(Object.keys(IMPORTS)).toEqual(expect.arrayContaining(packages));
+  });
+
+  test("the import table has a row for every package, and names none that does not exist", () => {
+    expect(Object.keys(IMPORTS).toSorted()).toEqual(packages.toSorted());
+    const named = [...Object.values(IMPORTS), ...MAY_ALSO.map((row) => row.imports)].flat().filter((name) => name !== "*");
+    expect(named.filter((name) => !packages.includes(name))).toEqual([]);
   });
 
   test("docs/dependencies.md gives a reason for every dependency, and for none that is gone", () => {
@@ -105,7 +111,7 @@ describe("the real documents", () => {
       "package.json",
       "e2e/package.json",
       "bench/package.json",
-      ...readdirSync(join(ROOT, "packages")).map((name) => `packages/${name}/package.json`),
+      ...packages.map((name) => `packages/${name}/package.json`),
     ];
     const used = new Set<string>();
     for (const path of manifests) {

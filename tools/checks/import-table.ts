@@ -6,14 +6,12 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   driver: ["core"],
   "driver-local": ["core", "driver"],
-  "driver-kubernetes": ["core", "driver"],
   agent: ["core", "spec"],
   "agent-client": ["core", "spec", "driver"],
   http1: ["core"],
   server: ["core", "spec", "driver", "agent-client", "http1"],
   sdk: ["spec"],
   cli: ["sdk", "core"],
-  dashboard: ["sdk", "core"],
   testkit: ["*"],
 };
 
@@ -21,7 +19,7 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
 export const MAY_ALSO: readonly { readonly file: RegExp; readonly imports: readonly string[]; readonly because: string }[] = [
   {
     file: /^packages\/server\/src\/local-machine\.ts$/,
-    imports: ["driver-local", "driver-kubernetes"],
+    imports: ["driver-local"],
     because: "the one place that chooses a concrete driver",
   },
   { file: /\.test\.ts$/, imports: ["testkit", "spec"], because: "tests use the test kit and the wire's names" },
