@@ -1,9 +1,9 @@
+import { shellWord } from "@boxyard/sdk/shell-word";
 import type { Command } from "commander";
 import { urlOfListen } from "../config.ts";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
-import { shellQuote } from "../output/shell-quote.ts";
 
 interface EnvOptions {
   readonly domain?: string;
@@ -26,7 +26,7 @@ async function printEnv(options: EnvOptions, context: CliContext): Promise<void>
   const { output } = context;
   const variables = await clientVariables(options.domain, context);
   if (options.json) return output.json(variables);
-  for (const [name, value] of Object.entries(variables)) await output.line(`export ${name}=${shellQuote(value)}`);
+  for (const [name, value] of Object.entries(variables)) await output.line(`export ${name}=${shellWord(value)}`);
 }
 
 async function clientVariables(given: string | undefined, context: CliContext): Promise<Record<string, string>> {

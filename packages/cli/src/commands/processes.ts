@@ -1,10 +1,10 @@
 import { AbortError, type CommandHandle, type Sandbox } from "@boxyard/sdk";
+import { shellWord } from "@boxyard/sdk/shell-word";
 import type { Command } from "commander";
 import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { parseCount } from "../options.ts";
-import { shellQuote } from "../output/shell-quote.ts";
 import { table } from "../output/table.ts";
 import { follow, signalGroup } from "../remote-command.ts";
 import { attachSandbox } from "../sandbox-ref.ts";
@@ -78,7 +78,7 @@ async function list(sandbox: Sandbox, options: { quiet?: boolean; json?: boolean
   await output.line(table([["PID", "TAG", "DIRECTORY", "COMMAND"], ...rows]));
 }
 
-const shown = (argv: readonly string[]) => argv.map((word) => (/^[\w./:=@%+-]+$/.test(word) ? word : shellQuote(word))).join(" ");
+const shown = (argv: readonly string[]) => argv.map(shellWord).join(" ");
 
 async function attachTo(sandbox: Sandbox, pid: number, options: AttachOptions, context: CliContext): Promise<void> {
   if (process.stdin.isTTY && (options.tty || (await isOurSession(sandbox, pid)))) {

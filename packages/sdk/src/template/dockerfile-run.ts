@@ -2,7 +2,7 @@ import { execForm, flagsOf, type Instruction, shownText, unsupported, wrong } fr
 import { mountsOf } from "./dockerfile-mounts.ts";
 import type { DockerfileStage } from "./dockerfile-stage.ts";
 import { literal } from "./dockerfile-words.ts";
-import { shellWord } from "./steps.ts";
+import { shellWord } from "./shell-word.ts";
 
 /** May be given without being declared. */
 const PREDEFINED = ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy"].flatMap((name) => [name, name.toUpperCase()]);

@@ -1,7 +1,8 @@
 import type { CallSite } from "./call-site.ts";
 import { type Instruction, wrong } from "./dockerfile-lines.ts";
 import { WordError, WordReader } from "./dockerfile-words.ts";
-import { shellWord, type TemplateOrigin, type TemplateStep } from "./steps.ts";
+import { shellWord } from "./shell-word.ts";
+import type { TemplateOrigin, TemplateStep } from "./steps.ts";
 
 /** What ENTRYPOINT and CMD say. */
 export type CommandForm = { readonly argv: readonly string[] } | { readonly line: string };

@@ -1,4 +1,4 @@
-import { shellWord } from "./steps.ts";
+import { shellWord } from "./shell-word.ts";
 
 /*
  * Conditions for `setReadyCmd`: shell commands that end with 0 when the sandbox is ready. The server repeats them until they do.

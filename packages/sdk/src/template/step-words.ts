@@ -1,4 +1,4 @@
-import { shellWord } from "./steps.ts";
+import { shellWord } from "./shell-word.ts";
 import type { CopyOpts } from "./template-opts.ts";
 
 /* The texts that a template's steps are made of. */

@@ -127,10 +127,5 @@ export interface TemplateParts {
   readonly startAt?: CallSite | undefined;
 }
 
-/** A text as one word of a POSIX shell. */
-export function shellWord(text: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
 /** A step as it is sent. */
 export type SentStep = Step & { readonly filesHash?: string };

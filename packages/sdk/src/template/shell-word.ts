@@ -1,4 +1,4 @@
 /** A text as one word of a POSIX shell. */
-export function shellQuote(text: string): string {
+export function shellWord(text: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
