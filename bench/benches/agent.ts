@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { processCpuMs } from "@boxyard/core/node";
+import { freePort } from "@boxyard/testkit";
 import type { AgentUnderTest } from "../../e2e/agent/support/agent-access.ts";
 import { startAgent } from "../../e2e/agent/support/agent-under-test.ts";
 import { asRoot } from "../../e2e/agent/support/files.ts";
 import type { StartMessage } from "../../e2e/agent/support/run.ts";
-import { freePort } from "../../e2e/support/free-port.ts";
 import { cpuToListen } from "../lib/agent-start.ts";
 import { atMost, type Bench, type BenchResult, type Verdict } from "../lib/bench.ts";
 import { privateBytes } from "../lib/memory.ts";

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, type ProgramResult, runProgram } from "@boxyard/testkit";
+import { CHECKOUT, freePort, type ProgramResult, runProgram } from "@boxyard/testkit";
 import { echoProgram } from "../support/echo-program.ts";
-import { freePort } from "../support/free-port.ts";
 import { Authority, type FrontName, startFront } from "../support/fronts.ts";
 import { usePlatform } from "../support/platform.ts";
 import { pythonClient } from "../support/published.ts";

@@ -22,7 +22,7 @@ export const MAY_ALSO: readonly { readonly file: RegExp; readonly imports: reado
     imports: ["driver-local"],
     because: "the one place that chooses a concrete driver",
   },
-  { file: /\.test\.ts$/, imports: ["testkit", "spec"], because: "tests use the test kit and the wire's names" },
+  { file: /\.test\.ts$|\/testing\//, imports: ["testkit", "spec"], because: "tests use the test kit and the wire's names" },
 ];
 
 export interface TextRule {

@@ -1,13 +1,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "@boxyard/testkit";
 
 /** nginx in front of the same upstream, with kept connections to it and one worker; undefined where it is not installed. */
 export async function nginx(upstreamPort: number): Promise<(AsyncDisposable & { port: number; pid: number }) | undefined> {
   const binary = Bun.which("nginx", { PATH: "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin" });
   if (!binary) return undefined;
   const directory = await mkdtemp(join(tmpdir(), "boxyard-nginx-"));
-  const port = freePort();
+  const port = await freePort();
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${directory}/${name};`).join(" ");
   await writeFile(
     join(directory, "nginx.conf"),
@@ -29,11 +30,4 @@ export async function nginx(upstreamPort: number): Promise<(AsyncDisposable & { 
       await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }

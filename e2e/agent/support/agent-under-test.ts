@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "@boxyard/driver-local/setup";
-import { freePort } from "../../support/free-port.ts";
+import { freePort } from "@boxyard/testkit";
 import type { AgentUnderTest } from "./agent-access.ts";
 import { readAgentSuiteConfig } from "./config.ts";
 import { buildLaunch } from "./launch.ts";

@@ -1,5 +1,6 @@
 export { CHECKOUT, readTestConfig, type TestConfig } from "./config.ts";
 export * from "./eventually.ts";
+export { freePort } from "./free-port.ts";
 export { isLinear } from "./growth.ts";
 export * from "./leaks/compare.ts";
 export * from "./leaks/ours.ts";

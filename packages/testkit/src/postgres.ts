@@ -5,6 +5,7 @@ import { AppError } from "@boxyard/core";
 import { processStat } from "@boxyard/core/process-stat";
 import { SQL } from "bun";
 import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
 import { endsWithin, runProgram } from "./platform/child.ts";
 
 /** A real PostgreSQL (Debian's package `postgresql`) on loopback, with a directory of its own, run by the user whom the package brings. */
@@ -38,7 +39,7 @@ class PostgresProcess implements TestPostgres {
   private readonly directory = mkdtempSync(join(tmpdir(), "boxyard-postgres-"));
   private readonly programs = programsDirectory();
   private readonly ids = idsOf("postgres");
-  private readonly port = freePort();
+  private port = 0;
   private child: Bun.Subprocess | undefined;
   private databases = 0;
 
@@ -48,6 +49,7 @@ class PostgresProcess implements TestPostgres {
     chmodSync(this.directory, 0o700);
     const argv = ["initdb", "-D", join(this.directory, "data"), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions"];
     const { exitCode, stdout, stderr } = await runProgram(this.asUser(argv), { env: ENV, cwd: "/" });
+    this.port = await freePort();
     if (exitCode !== 0) throw new AppError("internal", `initdb failed: ${stdout}${stderr}`, { reason: "initdb" });
   }
 
@@ -170,11 +172,4 @@ function idsOf(user: string): { uid: number; gid: number } {
   const [, , uid, gid] = line?.split(":") ?? [];
   if (uid === undefined || gid === undefined) throw new AppError("failed_precondition", `There is no user ${user}`);
   return { uid: Number(uid), gid: Number(gid) };
-}
-
-function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }

@@ -1,21 +1,13 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
-import { eventually } from "@boxyard/testkit";
+import { eventually, freePort } from "@boxyard/testkit";
 import dnsPacket from "dns-packet";
 import { type Asker, DNS_LIMITS, Forwarder } from "./forwarder.ts";
 import { Resolver } from "./resolver.ts";
 
 const question = (name: string, id: number) =>
   dnsPacket.encode({ type: "query", id, flags: dnsPacket.RECURSION_DESIRED, questions: [{ type: "A", name }] });
-
-/** A port that is free just now. */
-async function freePort(): Promise<number> {
-  const socket = await Bun.udpSocket({ hostname: "127.0.0.1" });
-  const { port } = socket;
-  socket.close();
-  return port;
-}
 
 test("a sandbox gets an answer while others fill every place with unanswered questions", async () => {
   const askers = new Map<string, Asker>();

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "@boxyard/testkit";
 
 /** A real registry (Debian's `docker-registry`) on loopback, with a directory of its own. */
 export interface TestRegistry extends AsyncDisposable {
@@ -47,15 +47,4 @@ export async function startRegistry({ login }: TestRegistryOptions = {}): Promis
   }
   await stop();
   throw new Error("docker-registry does not start");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  server.listen(0, "127.0.0.1", resolve);
-  await promise;
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
