@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { plainField } from "@boxyard/core/mountinfo";
 
 /** The controllers that the driver needs. `cpuacct` only counts; on v2 every cgroup counts without a controller. */
 export const CONTROLLERS = ["memory", "cpu", "cpuacct", "pids"] as const;
@@ -20,8 +21,6 @@ export interface Hierarchies {
 /** Says whether the v1 hierarchy of `blkio` at this mount point is to be used. */
 type WantsDisk = (mountPoint: string) => boolean;
 
-const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-
 /** Finds the hierarchies in the text of /proc/self/mountinfo (fields: proc(5)). `v2Controllers` is the root's cgroup.controllers. */
 export function parseHierarchies(
   mountinfo: string,
@@ -32,7 +31,7 @@ export function parseHierarchies(
   const v1: Partial<Record<Controller | typeof DISK_CONTROLLER, string>> = {};
   for (const line of mountinfo.split("\n")) {
     const [left, right] = line.split(" - ");
-    const path = plainPath(left?.split(" ")[4] ?? "");
+    const path = plainField(left?.split(" ")[4] ?? "");
     const [type, , options] = right?.split(" ") ?? [];
     if (type === "cgroup2") unified ??= path;
     if (type !== "cgroup") continue;

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
+import { plainField } from "@boxyard/core/mountinfo";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
 import { figureAt } from "../figures/files.ts";
 import type { ExternalMount } from "./generation.ts";
 
 /** Types of file systems that belong to a sandbox alone: CRIU makes them anew. */
 const OWN_TYPES = new Set(["proc", "tmpfs", "devpts", "mqueue", "sysfs"]);
-
-const plainPath = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 /** Names of sources that differ from machine to machine, or from sandbox to sandbox. */
 const SOURCES = { guest: "guest", host: "host", cgroup: "cgroup", empty: "empty" } as const;
@@ -35,7 +34,7 @@ export function externalMounts(mountinfo: string, guestTarget: string): External
     .split("\n")
     .flatMap((line) => {
       const [left = "", right = ""] = line.split(" - ");
-      const [, , , root = "", target = "", flags = ""] = left.split(" ").map(plainPath);
+      const [, , , root = "", target = "", flags = ""] = left.split(" ").map(plainField);
       const [type = "", , options = ""] = right.split(" ");
       if (type === "tmpfs" && root === "/" && isReadOnly(flags)) return [{ target, source: SOURCES.empty }];
       // CRIU gets the root by an option; a mounted part of a tmpfs is a device node of the driver.
