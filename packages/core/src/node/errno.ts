@@ -1,5 +1,7 @@
 import { AppError, type ErrorCode } from "../errors.ts";
 
+export { KernelError } from "./kernel-error.ts";
+
 /** Code for each error of the kernel. Others are `internal`. */
 const CODES: Readonly<Record<string, ErrorCode>> = {
   ENOENT: "not_found",

@@ -1,4 +1,4 @@
-import { KernelError } from "../sys/errors.ts";
+import { KernelError } from "@boxyard/core/errno";
 import { show } from "./byte-paths.ts";
 import { BadTar } from "./tar/header.ts";
 

@@ -1,4 +1,4 @@
-import { KernelError } from "../sys/errors.ts";
+import { KernelError } from "@boxyard/core/errno";
 import { AT_FDCWD, AT_RECURSIVE, close, MOUNT_ATTR, MS, O, open, trySyscall } from "../sys/libc.ts";
 import type { Dialect } from "./dialect.ts";
 

@@ -1,8 +1,9 @@
-import { KernelError } from "./errors.ts";
+import { KernelError } from "@boxyard/core/errno";
 import type { SyscallArg } from "./syscall.ts";
 import { syscall, trySyscall } from "./syscall.ts";
 
-export { errnoName, hasErrno, KernelError } from "./errors.ts";
+export { KernelError } from "@boxyard/core/errno";
+export { hasErrno } from "./errors.ts";
 export { NUMBERS, type SyscallName } from "./numbers.ts";
 export { cstring, type SyscallArg, syscall, trySyscall } from "./syscall.ts";
 

@@ -1,5 +1,5 @@
 import { ptr } from "bun:ffi";
-import { KernelError } from "./errors.ts";
+import { KernelError } from "@boxyard/core/errno";
 import { kernelCall } from "./native.ts";
 import { NUMBERS, type SyscallName } from "./numbers.ts";
 

@@ -1,8 +1,8 @@
 import { fstatSync, ftruncateSync } from "node:fs";
+import { KernelError } from "@boxyard/core/errno";
 import { Appender } from "../compose/append.ts";
 import { LIMITS } from "../limits.ts";
 import { copySome } from "../sys/copy.ts";
-import { SysError } from "../sys/errno.ts";
 import { errno, libc } from "../sys/libc.ts";
 import type { TimeSlice } from "../time-slice.ts";
 
@@ -48,5 +48,5 @@ function seek(fd: number, at: number, what: typeof SEEK_DATA | typeof SEEK_HOLE)
   const number = errno();
   if (number === ENXIO) return undefined;
   if (number === EINVAL) return what === SEEK_DATA ? at : undefined;
-  throw new SysError("lseek", number);
+  throw new KernelError("lseek", number);
 }

@@ -1,4 +1,4 @@
-import { SysError } from "./errno.ts";
+import { KernelError } from "@boxyard/core/errno";
 import { errno, libc, ptr } from "./libc.ts";
 
 /*
@@ -28,7 +28,7 @@ export function cloneRange(piece: Piece): boolean {
   if (libc().ioctl(piece.to, FICLONERANGE, ptr(argument)) === 0) return true;
   const number = errno();
   if (CANT_CLONE.has(number)) return false;
-  throw new SysError("FICLONERANGE", number);
+  throw new KernelError("FICLONERANGE", number);
 }
 
 /** Copies up to `length` bytes; returns how many. 0 means that the source has no more. */
@@ -41,20 +41,20 @@ export function copySome(piece: Piece): number {
     const number = errno();
     if (number === EINTR) continue;
     if (CANT_COPY.has(number)) return sendSome(piece);
-    throw new SysError("copy_file_range", number);
+    throw new KernelError("copy_file_range", number);
   }
 }
 
 /** As `copySome`, by sendfile(2), between file systems that do not support copy_file_range(2) with each other. */
 function sendSome(piece: Piece): number {
   // sendfile writes at the target's own position.
-  if (Number(libc().lseek(piece.to, piece.toOffset, 0)) < 0) throw new SysError("lseek", errno());
+  if (Number(libc().lseek(piece.to, piece.toOffset, 0)) < 0) throw new KernelError("lseek", errno());
   const fromOffset = new BigInt64Array([BigInt(piece.fromOffset)]);
   for (;;) {
     const copied = Number(libc().sendfile(piece.to, piece.from, ptr(fromOffset), piece.length));
     if (copied >= 0) return copied;
     const number = errno();
-    if (number !== EINTR) throw new SysError("sendfile", number);
+    if (number !== EINTR) throw new KernelError("sendfile", number);
   }
 }
 

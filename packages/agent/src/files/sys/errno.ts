@@ -9,51 +9,6 @@ export { errnoOf };
  * Kernel errors to answers, for files. Not core's table (`@boxyard/core/errno`): its messages hold the kernel's text, with paths of the agent.
  */
 
-/** A system call made through FFI that failed. `code` is the errno's name, as on node's own errors. */
-export class SysError extends Error {
-  override readonly name = "SysError";
-  readonly code: string;
-
-  constructor(call: string, errno: number) {
-    const code = NAMES[errno] ?? `E${errno}`;
-    super(`${call}: ${code}`);
-    this.code = code;
-  }
-}
-
-const NAMES: Readonly<Record<number, string>> = {
-  1: "EPERM",
-  2: "ENOENT",
-  4: "EINTR",
-  5: "EIO",
-  9: "EBADF",
-  11: "EAGAIN",
-  12: "ENOMEM",
-  13: "EACCES",
-  14: "EFAULT",
-  16: "EBUSY",
-  17: "EEXIST",
-  18: "EXDEV",
-  20: "ENOTDIR",
-  21: "EISDIR",
-  22: "EINVAL",
-  24: "EMFILE",
-  25: "ENOTTY",
-  26: "ETXTBSY",
-  27: "EFBIG",
-  28: "ENOSPC",
-  30: "EROFS",
-  34: "ERANGE",
-  36: "ENAMETOOLONG",
-  38: "ENOSYS",
-  40: "ELOOP",
-  61: "ENODATA",
-  75: "EOVERFLOW",
-  95: "EOPNOTSUPP",
-  116: "ESTALE",
-  122: "EDQUOT",
-};
-
 interface Meaning {
   readonly status: number;
   readonly text: string;

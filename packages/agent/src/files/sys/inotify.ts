@@ -1,7 +1,7 @@
 import { close } from "node:fs";
+import { KernelError } from "@boxyard/core/errno";
 import { LIMITS } from "../limits.ts";
 import { TimeSlice } from "../time-slice.ts";
-import { SysError } from "./errno.ts";
 import { errno, libc, ptr } from "./libc.ts";
 
 /*
@@ -72,7 +72,7 @@ export class Inotify {
   /** Throws `EMFILE` when the user has too many instances. `onEnd` is called when reading stops for another reason than `close`. */
   static open(onRecord: (record: InotifyRecord) => void, onEnd: (error: unknown) => void): Inotify {
     const fd = libc().inotify_init1(INIT_FLAGS);
-    if (fd < 0) throw new SysError("inotify_init1", errno());
+    if (fd < 0) throw new KernelError("inotify_init1", errno());
     const inotify = new Inotify(fd, onRecord, onEnd);
     inotify.pump().catch(inotify.onEnd);
     return inotify;
@@ -80,10 +80,10 @@ export class Inotify {
 
   /** Watches a directory; the same directory has the same number. `path`: raw (`raw-name.ts`). Throws `ENOSPC` (too many watches), `ENOENT`, `ENOTDIR`. */
   add(path: string, mask: number): number {
-    if (path.length >= PATH.length) throw new SysError("inotify_add_watch", ENAMETOOLONG);
+    if (path.length >= PATH.length) throw new KernelError("inotify_add_watch", ENAMETOOLONG);
     PATH[PATH.write(path, 0, "latin1")] = 0;
     const wd = libc().inotify_add_watch(this.fd, ptr(PATH), mask | IN.ONLYDIR);
-    if (wd < 0) throw new SysError("inotify_add_watch", errno());
+    if (wd < 0) throw new KernelError("inotify_add_watch", errno());
     return wd;
   }
 

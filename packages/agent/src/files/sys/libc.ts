@@ -1,6 +1,6 @@
 import { ptr } from "bun:ffi";
+import { KernelError } from "@boxyard/core/errno";
 import { lazyLibc } from "@boxyard/core/libc";
-import { SysError } from "./errno.ts";
 
 /** The functions that `files/` uses, loaded at the first call (0.3 ms). */
 export const libc = lazyLibc(
@@ -12,7 +12,7 @@ const encoder = new TextEncoder();
 
 /** Text as a C string. The caller keeps the array in a variable until the call has returned. */
 export function cstring(text: string): Uint8Array {
-  if (text.includes("\0")) throw new SysError("string with NUL", 22);
+  if (text.includes("\0")) throw new KernelError("string with NUL", 22);
   return encoder.encode(`${text}\0`);
 }
 
@@ -27,7 +27,7 @@ export function pathPointer(path: string | Buffer): ReturnType<typeof ptr> {
   }
   const room = pathBytes.buffer.subarray(0, PATH_BYTES - 1);
   const { read: taken, written } = typeof path === "string" ? encoder.encodeInto(path, room) : copyInto(path, room);
-  if (taken < path.length || path.includes("\0")) throw new SysError("path", 36);
+  if (taken < path.length || path.includes("\0")) throw new KernelError("path", 36);
   pathBytes.buffer[written] = 0;
   return pathBytes.at;
 }

@@ -1,4 +1,4 @@
-import { SysError } from "./errno.ts";
+import { KernelError } from "@boxyard/core/errno";
 import { errno, libc, ptr } from "./libc.ts";
 
 const AT_SYMLINK_NOFOLLOW = 0x100;
@@ -14,7 +14,7 @@ export interface Times {
 export function setTimes(dirFd: number, name: string | Buffer, { atimeNs, mtimeNs }: Times): void {
   const path = Buffer.concat([Buffer.from(name), Buffer.alloc(1)]);
   const times = new BigInt64Array([...timespec(atimeNs), ...timespec(mtimeNs)]);
-  if (libc().utimensat(dirFd, ptr(path), ptr(times), AT_SYMLINK_NOFOLLOW) !== 0) throw new SysError("utimensat", errno());
+  if (libc().utimensat(dirFd, ptr(path), ptr(times), AT_SYMLINK_NOFOLLOW) !== 0) throw new KernelError("utimensat", errno());
 }
 
 /** Nanoseconds are never negative, seconds before 1970 are. */

@@ -1,4 +1,4 @@
-import { SysError } from "./errno.ts";
+import { KernelError } from "@boxyard/core/errno";
 import { cstring, errno, libc, pathPointer, ptr } from "./libc.ts";
 
 /*
@@ -23,7 +23,7 @@ function filled(call: string, fill: Fill): Uint8Array | undefined {
     if (length >= 0) return target.slice(0, length);
     const number = errno();
     if (number === ENODATA || NONE.has(number)) return undefined;
-    if (number !== ERANGE) throw new SysError(call, number);
+    if (number !== ERANGE) throw new KernelError(call, number);
   }
   return undefined;
 }
@@ -52,7 +52,7 @@ export function setXattr(fd: number, attribute: string, value: Uint8Array): bool
   if (libc().fsetxattr(fd, ptr(key), ptr(data), value.length, 0) === 0) return true;
   const number = errno();
   if (NONE.has(number)) return false;
-  throw new SysError("fsetxattr", number);
+  throw new KernelError("fsetxattr", number);
 }
 
 /** Removes an attribute. A missing one is no error. */
@@ -60,5 +60,5 @@ export function removeXattr(fd: number, attribute: string): void {
   const key = cstring(attribute);
   if (libc().fremovexattr(fd, ptr(key)) === 0) return;
   const number = errno();
-  if (number !== ENODATA && !NONE.has(number)) throw new SysError("fremovexattr", number);
+  if (number !== ENODATA && !NONE.has(number)) throw new KernelError("fremovexattr", number);
 }

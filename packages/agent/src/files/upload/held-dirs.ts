@@ -1,5 +1,5 @@
+import { KernelError } from "@boxyard/core/errno";
 import { PinnedDir } from "../path/pinned-dir.ts";
-import { SysError } from "../sys/errno.ts";
 
 /** Descriptors that one upload keeps for its directories. */
 const OPEN_AT_ONCE = 256;
@@ -52,7 +52,7 @@ export class HeldDir {
       // Gone: reported below.
     }
     pinned?.close();
-    throw new SysError("open directory again", ESTALE);
+    throw new KernelError("open directory again", ESTALE);
   }
 }
 

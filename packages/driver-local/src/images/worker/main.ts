@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
+import { KernelError } from "@boxyard/core/errno";
 import { writeAll } from "../../sys/at.ts";
-import { KernelError } from "../../sys/errors.ts";
 import { syscall } from "../../sys/syscall.ts";
 import { failureOf } from "./failure.ts";
 import type { Job, Message } from "./jobs.ts";

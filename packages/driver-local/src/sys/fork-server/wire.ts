@@ -1,4 +1,4 @@
-import { KernelError } from "../errors.ts";
+import { KernelError } from "@boxyard/core/errno";
 
 /** Format of the messages to and from the fork server; `images/fork-server/fork-server.h` and `main.c` define the same in C. */
 
