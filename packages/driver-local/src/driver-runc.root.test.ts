@@ -1,3 +1,3 @@
 import { localDriverContract } from "./testing/contract.ts";
 
-localDriverContract("runc", 60_000);
+localDriverContract({ runtime: "runc", lingerMs: 60_000, suites: ["runtime", "network", "snapshots", "checkpoint"] });

@@ -1,3 +1,3 @@
 import { localDriverContract } from "./testing/contract.ts";
 
-localDriverContract("crun");
+localDriverContract({ runtime: "crun", suites: ["runtime", "network", "snapshots", "checkpoint"] });

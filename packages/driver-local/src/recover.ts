@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { AppError, isSandboxId, type SandboxId } from "@boxyard/core";
+import { AppError, isAppError, isSandboxId, type SandboxId } from "@boxyard/core";
 import { Generations } from "./checkpoint/generation.ts";
 import { isAlive } from "./runtime/process.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
@@ -19,12 +19,12 @@ export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): vo
   parts.networks.adopt(records.filter((record) => !mayBePaused(parts, record)).map((record) => record.lease));
 }
 
-/** As `isPaused`, but true when that cannot be read: a disk that was full must not prevent the start of the server. */
+/** As `isPaused`, but true when that cannot be read: neither a disk that was full nor a damaged file must prevent the start of the server. */
 function mayBePaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
   try {
     return isPaused(parts, record);
   } catch (error) {
-    if (!isPoolUnreadable(error)) throw error;
+    if (!isUnreadable(error)) throw error;
     return true;
   }
 }
@@ -36,13 +36,22 @@ function mayBePaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
 export function uidBaseOf(parts: LocalParts, id: SandboxId): number | undefined {
   const record = readRecord(parts.paths.state(id));
   if (record) return record.uidBase;
-  const kept = new Generations(parts.storage.generationsRoot, id).whole();
-  if (kept) return kept.uidBase;
+  const kept = keptUidBase(parts, id);
+  if (kept !== undefined) return kept;
   for (const pid of cgroupOf(parts, id).processes()) {
     const base = readMappedRoot(pid);
     if (base !== undefined) return base;
   }
   return undefined;
+}
+
+function keptUidBase(parts: LocalParts, id: SandboxId): number | undefined {
+  try {
+    return new Generations(parts.storage.generationsRoot, id).whole()?.uidBase;
+  } catch (error) {
+    if (isAppError(error, "bad_generation")) return undefined;
+    throw error;
+  }
 }
 
 /** The machine's user id of root in the user namespace of a process; undefined when the process has ended. */
@@ -65,11 +74,14 @@ export function isDamaged(parts: LocalParts, id: SandboxId): boolean {
   return [path, copyOf(path)].some((file) => existsSync(file)) || cgroupOf(parts, id).processes().length > 0;
 }
 
-/** The pool is not mounted, or cannot read what it failed to write before: what is kept in it is unknown. */
-const isPoolUnreadable = (error: unknown) => hasErrno(error, "EIO") || (error instanceof AppError && error.reason === "pool_not_mounted");
+/**
+ * What is kept of the sandbox is unknown: the pool is not mounted, or cannot read what it failed to write before, or the generation is damaged.
+ */
+const isUnreadable = (error: unknown) =>
+  hasErrno(error, "EIO") || isAppError(error, "pool_not_mounted") || isAppError(error, "bad_generation");
 
 /**
- * True when a whole generation of this incarnation exists: processes that still run are a remainder then. When the pool is unreadable: false for
+ * True when a whole generation of this incarnation exists: processes that still run are a remainder then. When that cannot be read: false for
  * a sandbox that runs unfrozen, since a pause freezes it first, and otherwise the error is thrown.
  */
 export function isPaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
@@ -77,7 +89,7 @@ export function isPaused(parts: LocalParts, record: LocalSandboxRecord): boolean
   try {
     return new Generations(parts.storage.generationsRoot, sandboxId).whole()?.incarnation === incarnation;
   } catch (error) {
-    if (isPoolUnreadable(error) && process && isAlive(process) && !cgroupOf(parts, sandboxId).isFreezeRequested()) return false;
+    if (isUnreadable(error) && process && isAlive(process) && !cgroupOf(parts, sandboxId).isFreezeRequested()) return false;
     throw error;
   }
 }
@@ -97,12 +109,20 @@ export function isVolumeAlone({ cgroups, paths }: LocalParts, id: SandboxId): bo
   return ![paths.sandbox(id), ...cgroups.directoriesOf(id)].some((directory) => existsSync(directory));
 }
 
-/** Ids of the sandboxes that stand on a layer. A sandbox whose record names no layers (an earlier version's) may stand on any. */
+/**
+ * Ids of the sandboxes that stand on a layer. One whose record names no layers (an earlier version's), or is damaged, may stand on any. A create that has
+ * not written its record yet looks for its layers afterwards.
+ */
 export function sandboxesOn(paths: DataPaths, digest: string): SandboxId[] {
   return readdirSync(paths.sandboxes)
     .filter(isSandboxId)
     .filter((id) => {
       const record = readRecord(paths.state(id));
-      return record !== undefined && (record.layers?.includes(digest) ?? true);
+      return record ? (record.layers?.includes(digest) ?? true) : existsSync(paths.state(id));
     });
+}
+
+export function stateDamaged({ paths }: LocalParts, sandboxId: SandboxId): AppError {
+  const message = `The record of sandbox ${sandboxId} on this machine is damaged: ${paths.state(sandboxId)} and its copy`;
+  return new AppError("data_loss", message, { reason: "state_damaged" });
 }

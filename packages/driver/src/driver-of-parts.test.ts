@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { AppError } from "@boxyard/core";
-import { codeOf, never, reasonOf } from "./contract-subject.ts";
+import { codeOf, never, reasonOf } from "./contract-suite/subject.ts";
 import { FakeDriver } from "./fake/fake-driver.ts";
 import { FakeWorld } from "./fake/world.ts";
 

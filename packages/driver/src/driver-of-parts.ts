@@ -3,7 +3,7 @@ import type { DriverCapabilities, SandboxDriver } from "./driver.ts";
 import { absentImages, type ImageStore } from "./images/images.ts";
 import type { NetworkDriver } from "./network/network.ts";
 import type { RuntimeDriver } from "./runtime/runtime.ts";
-import { absentSnapshots, type SnapshotStore } from "./snapshots.ts";
+import { absentSnapshots, type SnapshotStore } from "./storage/snapshots.ts";
 
 /** The parts of a driver. Each implements its own contract; several may share state of the driver. */
 export interface DriverParts {
@@ -34,6 +34,7 @@ export class DriverOfParts implements SandboxDriver {
       ...runtime.capabilities,
       ...network.capabilities,
       ...checkpoint.capabilities,
+      ...this.images.capabilities,
       images: images !== undefined,
       snapshots: snapshots !== undefined,
     };

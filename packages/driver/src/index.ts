@@ -7,7 +7,7 @@ export * from "./network/egress-policy.ts";
 export * from "./network/network.ts";
 export * from "./runtime/runtime.ts";
 export * from "./runtime/types.ts";
-export * from "./snapshots.ts";
 export * from "./storage/layers.ts";
 export * from "./storage/refs.ts";
+export * from "./storage/snapshots.ts";
 export * from "./storage/storage.ts";

@@ -65,13 +65,17 @@ export class Generations {
     return join(this.pathOf(incarnation), KEPT.disk);
   }
 
-  /** The newest whole generation, or undefined. Throws `unavailable`, reason `pool_not_mounted`, while the pool is not mounted. */
+  /**
+   * The newest whole generation, or undefined. Throws `data_loss`, reason `bad_generation`, when its marker is damaged, and `unavailable`, reason
+   * `pool_not_mounted`, while the pool is not mounted.
+   */
   whole(): GenerationFile | undefined {
     checkMounted(this.root);
-    return this.incarnations()
-      .sort((a, b) => b - a)
-      .map((incarnation) => readMarker<GenerationFile>(join(this.pathOf(incarnation), MARKER)))
-      .find((file) => file !== undefined);
+    for (const incarnation of this.incarnations().sort((a, b) => b - a)) {
+      const file = readMarker<GenerationFile>(join(this.pathOf(incarnation), MARKER), "bad_generation");
+      if (file) return file;
+    }
+    return undefined;
   }
 
   /** Makes the empty directory of a new generation; removes what an attempt that was cut off has left there. */

@@ -39,8 +39,8 @@ export async function writeMarker(directory: string, name: string, value: object
   }
 }
 
-/** The marker at `path`; undefined where there is none; `data_loss` for one of another version. */
-export function readMarker<T extends { readonly version: 1 }>(path: string): T | undefined {
+/** The marker at `path`; undefined where there is none; `data_loss`, with this reason, for one that is damaged or of another version. */
+export function readMarker<T extends { readonly version: 1 }>(path: string, reason: "bad_generation" | "bad_snapshot"): T | undefined {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -48,9 +48,17 @@ export function readMarker<T extends { readonly version: 1 }>(path: string): T |
     if (hasErrno(error, "ENOENT", "ENOTDIR")) return undefined;
     throw error;
   }
-  const file = JSON.parse(text) as T;
-  if (file.version !== 1) throw new AppError("data_loss", `${path} is of another version`, { reason: "bad_generation" });
+  const file = parsed(text) as T | null | undefined;
+  if (file?.version !== 1) throw new AppError("data_loss", `${path} is damaged, or of another version`, { reason });
   return file;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Removes the directory, the marker first, so that a partial one is never taken for a whole one. Repeatable. */

@@ -1,6 +1,7 @@
 import { AppError, Cleanup, runSteps, type SandboxId, type Step } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type { SandboxSpec } from "@boxyard/driver";
+import { isDamaged, stateDamaged } from "../recover.ts";
 import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import { diskQuotaOf, diskUidBaseOf, type LocalSandboxRecord, readRecord, writeRecord } from "../state/record.ts";
@@ -111,7 +112,7 @@ export async function resumeBy(
 function find(parts: LocalParts, { sandboxId, incarnation }: SandboxSpec): Found {
   const record = readRecord(parts.paths.state(sandboxId));
   const generation = record && generationsOf(parts, record).whole();
-  if (!record || !generation) throw notPaused(sandboxId);
+  if (!record || !generation) throw nothingToResume(parts, sandboxId);
   if (record.incarnation !== generation.incarnation || incarnation <= record.incarnation) {
     throw new AppError("failed_precondition", `Sandbox ${sandboxId} is at incarnation ${record.incarnation}`, {
       reason: "bad_incarnation",
@@ -119,6 +120,8 @@ function find(parts: LocalParts, { sandboxId, incarnation }: SandboxSpec): Found
   }
   return { record, generation };
 }
+
+const nothingToResume = (parts: LocalParts, id: SandboxId) => (isDamaged(parts, id) ? stateDamaged(parts, id) : notPaused(id));
 
 async function attempt(
   steps: readonly Step<ResumeContext>[],
@@ -146,7 +149,7 @@ export async function revertSandbox(parts: LocalParts, sandboxId: SandboxId): Pr
   const record = readRecord(parts.paths.state(sandboxId));
   const generations = record && generationsOf(parts, record);
   const generation = generations?.whole();
-  if (!record || !generations || !generation) throw notPaused(sandboxId);
+  if (!record || !generations || !generation) throw nothingToResume(parts, sandboxId);
   await freeSandbox(parts, record);
   const { incarnation, process } = generation;
   if (record.incarnation === incarnation) return generation;

@@ -1,6 +1,6 @@
 import { AppError, isSandboxId, type SandboxId, SerialQueues } from "@boxyard/core";
 import type { RuntimePhase, SandboxHandle } from "@boxyard/driver";
-import { isDamaged, isPaused } from "../recover.ts";
+import { isDamaged, isPaused, stateDamaged } from "../recover.ts";
 import { isAlive } from "../runtime/process.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import { diskUidBaseOf, type LocalSandboxRecord, type ProcessIdentity, readRecord } from "../state/record.ts";
@@ -30,7 +30,8 @@ export class LocalSandboxes {
   /** The record behind a handle; `data_loss` when it is damaged, `not_found` for another incarnation and for a create that was cut off. */
   find(handle: SandboxHandle): LocalSandboxRecord {
     const record = isSandboxId(handle.sandboxId) ? readRecord(this.parts.paths.state(handle.sandboxId)) : undefined;
-    if (!record && isSandboxId(handle.sandboxId) && isDamaged(this.parts, handle.sandboxId)) throw damaged(this.parts, handle);
+    if (!record && isSandboxId(handle.sandboxId) && isDamaged(this.parts, handle.sandboxId))
+      throw stateDamaged(this.parts, handle.sandboxId);
     const isWhole = record?.process !== undefined || record?.startsFrom !== undefined;
     if (!isWhole || record.incarnation !== handle.incarnation) throw notFound(handle);
     return record;
@@ -76,11 +77,6 @@ export const notFound = (handle: SandboxHandle) =>
   new AppError("not_found", `There is no sandbox ${handle.sandboxId} (incarnation ${handle.incarnation}) on this machine`, {
     reason: "sandbox_not_found",
   });
-
-function damaged({ paths }: LocalParts, { sandboxId }: SandboxHandle): AppError {
-  const message = `The record of sandbox ${sandboxId} on this machine is damaged: ${paths.state(sandboxId)} and its copy`;
-  return new AppError("data_loss", message, { reason: "state_damaged" });
-}
 
 export function handleOf(record: LocalSandboxRecord): SandboxHandle {
   return { driver: DRIVER_NAME, sandboxId: record.sandboxId, incarnation: record.incarnation };

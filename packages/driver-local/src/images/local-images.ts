@@ -3,6 +3,7 @@ import type {
   CommitOptions,
   ImageStore,
   ImportLayerOptions,
+  LayerCapabilities,
   LayerInfo,
   LayerSource,
   MakeLayerOptions,
@@ -30,8 +31,7 @@ export interface SandboxSource {
 
 /** The driver's image store: the layers of the pool, of which none is removed while sandboxes or snapshots use it. */
 export class LocalImages implements ImageStore {
-  readonly maxLayers = MAX_LAYERS;
-  readonly localFiles = true;
+  readonly capabilities: LayerCapabilities = { maxLayers: MAX_LAYERS, localFiles: true };
   private readonly store: LayerStore;
   private readonly sandboxes: SandboxSource;
 

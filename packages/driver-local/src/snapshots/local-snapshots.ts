@@ -1,6 +1,15 @@
 import { existsSync } from "node:fs";
 import { AppError, SerialQueues } from "@boxyard/core";
-import type { CaptureOptions, LayerInfo, MakeLayerOptions, SandboxHandle, SandboxSpec, SnapshotInfo, SnapshotStore } from "@boxyard/driver";
+import {
+  type CaptureOptions,
+  damagedSnapshot,
+  type LayerInfo,
+  type MakeLayerOptions,
+  type SandboxHandle,
+  type SandboxSpec,
+  type SnapshotInfo,
+  type SnapshotStore,
+} from "@boxyard/driver";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
 import { noCriu } from "../checkpoint/dump.ts";
 import type { LocalSandboxes } from "../driver/sandboxes.ts";
@@ -51,7 +60,7 @@ export class LocalSnapshots implements SnapshotStore {
   }
 
   async list(): Promise<readonly SnapshotInfo[]> {
-    return this.files.list().map(infoOf);
+    return this.files.list().map((file) => ("damaged" in file ? damagedSnapshot(file.id) : infoOf(file)));
   }
 
   async remove(id: string): Promise<void> {
@@ -70,11 +79,11 @@ export class LocalSnapshots implements SnapshotStore {
     });
   }
 
-  /** Ids of the snapshots that stand on a layer. Synchronous, so that nothing changes between the answer and what the caller does next. */
+  /** Ids of the snapshots that stand on a layer, as a damaged one may. Synchronous, so that nothing changes between the answer and what the caller does next. */
   standingOn(digest: string): string[] {
     return this.files
       .list()
-      .filter(({ layers }) => layers.includes(digest))
+      .filter((file) => "damaged" in file || file.layers.includes(digest))
       .map(({ id }) => id);
   }
 

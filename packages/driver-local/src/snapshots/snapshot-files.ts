@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { AppError, type SandboxId } from "@boxyard/core";
+import { AppError, isAppError, type SandboxId } from "@boxyard/core";
 import { type SnapshotInfo, snapshotNotFound } from "@boxyard/driver";
 import type { GenerationFile } from "../checkpoint/generation.ts";
 import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "../checkpoint/marker.ts";
 import { checkMounted } from "../pool-storage/mounted.ts";
 
 /** What is known of a snapshot besides its disk and its images. It is written last: where it exists, the snapshot is whole. */
-export interface SnapshotFile extends SnapshotInfo, Pick<GenerationFile, "guest" | "mounts" | "frozenGroups"> {
+export interface SnapshotFile extends Omit<SnapshotInfo, "damaged">, Pick<GenerationFile, "guest" | "mounts" | "frozenGroups"> {
   readonly version: 1;
   /** First id of the range of the processes in the images. */
   readonly uidBase: number;
@@ -18,6 +18,12 @@ export interface SnapshotFile extends SnapshotInfo, Pick<GenerationFile, "guest"
   readonly address: string;
   /** Paths on the disk that CRIU gave to files which were deleted while open: for a start with memory only. */
   readonly remapped: readonly string[];
+}
+
+/** A snapshot whose marker is there, but cannot be read. */
+export interface DamagedSnapshot {
+  readonly id: string;
+  readonly damaged: true;
 }
 
 /** The snapshot that a sandbox starts from. */
@@ -62,11 +68,11 @@ export class SnapshotFiles {
     return join(this.pathOf(id), KEPT.disk);
   }
 
-  /** The whole snapshot of this id; undefined when there is none. */
+  /** The whole snapshot of this id; undefined when there is none. Throws `data_loss`, reason `bad_snapshot`, when its marker is damaged. */
   find(id: string): SnapshotFile | undefined {
     if (!ID.test(id)) return undefined;
     checkMounted(this.root);
-    return readMarker<SnapshotFile>(join(this.pathOf(id), MARKER));
+    return readMarker<SnapshotFile>(join(this.pathOf(id), MARKER), "bad_snapshot");
   }
 
   get(id: string): SnapshotFile {
@@ -75,8 +81,18 @@ export class SnapshotFiles {
     return file;
   }
 
-  list(): SnapshotFile[] {
-    return this.ids().flatMap((id) => this.find(id) ?? []);
+  /** Every whole snapshot, and every one whose marker is damaged. */
+  list(): (SnapshotFile | DamagedSnapshot)[] {
+    return this.ids().flatMap((id) => this.look(id) ?? []);
+  }
+
+  private look(id: string): SnapshotFile | DamagedSnapshot | undefined {
+    try {
+      return this.find(id);
+    } catch (error) {
+      if (isAppError(error, "bad_snapshot")) return { id, damaged: true };
+      throw error;
+    }
   }
 
   /** Ids of those that are not whole. */

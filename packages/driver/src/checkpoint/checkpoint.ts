@@ -21,6 +21,9 @@ export interface CheckpointCapabilities {
  *   of this incarnation the sandbox is `paused`, and `revert` ends the processes that are left; without one it is `running`, and `thaw` lets it go on.
  *   During a resume the generation stays whole, and `revert` leads back to it.
  * - `list` includes paused sandboxes, and `destroy` removes the generation too.
+ * - What is kept of a generation may be damaged from outside. Then every call for the paused sandbox throws `data_loss` (reason `bad_generation`) and
+ *   changes nothing, but `list` includes it and `destroy` removes it. Other sandboxes and the start of a driver are not affected. After a repair it is
+ *   resumed as before.
  *
  * **Example.**
  * ```ts

@@ -27,12 +27,18 @@ export class FakeCheckpoint implements CheckpointDriver {
       mayKeep(this.capabilities.checkpoint, memory);
       const facts = this.world.keep(sandbox, memory);
       await this.world.rest(sandbox);
+      sandbox.standing = memory && this.world.keepsProcesses;
       return facts;
     });
   }
 
   generation(sandboxId: SandboxId): Promise<Generation | undefined> {
-    return this.world.faults.around("generation", undefined, async () => this.world.sandboxes.get(sandboxId)?.generation?.facts);
+    return this.world.faults.around("generation", undefined, async () => {
+      const sandbox = this.world.sandboxes.get(sandboxId);
+      if (!sandbox?.generation) return undefined;
+      this.sandboxes.mustBeReadable(sandbox);
+      return { ...sandbox.generation.facts, ...(sandbox.standing && { memoryBytes: 0 }) };
+    });
   }
 
   async resume(spec: SandboxSpec, _options: PauseOptions, signal: AbortSignal): Promise<SandboxHandle> {
@@ -74,6 +80,7 @@ export class FakeCheckpoint implements CheckpointDriver {
 
   private findGeneration(sandboxId: SandboxId): FakeSandbox & Required<Pick<FakeSandbox, "generation">> {
     const sandbox = this.world.sandboxes.get(sandboxId);
+    if (sandbox) this.sandboxes.mustBeReadable(sandbox);
     if (sandbox?.generation) return sandbox as FakeSandbox & Required<Pick<FakeSandbox, "generation">>;
     throw new AppError("not_found", `Sandbox ${sandboxId} is not paused`, { reason: "generation_not_found" });
   }

@@ -1,15 +1,34 @@
 import { newSandboxId } from "@boxyard/core";
 import type { CheckpointAbility } from "../checkpoint/generation.ts";
-import { type ContractSubject, driverContract } from "../contract-suite.ts";
+import { type ContractSubject, driverContract, type SuiteName } from "../contract-suite/index.ts";
+import type { Damageable } from "../contract-suite/subject.ts";
+import type { SandboxHandle } from "../runtime/types.ts";
 import { FakeDriver } from "./fake-driver.ts";
-import { FakeWorld, type Lackable } from "./world.ts";
+import { type FakeSandbox, FakeWorld, type Lackable } from "./world.ts";
 
-for (const checkpoint of ["memory", "disk"] as const) driverContract(`fake, keeps ${checkpoint}`, () => makeSubject(checkpoint));
-driverContract("fake that says no", () => makeSubject("none", ["freeze", "network", "snapshots"]));
+interface Kind {
+  readonly checkpoint?: CheckpointAbility;
+  readonly lacks?: readonly Lackable[];
+  readonly keepsProcesses?: boolean;
+}
 
-async function makeSubject(checkpoint: CheckpointAbility, lacks: readonly Lackable[] = []): Promise<ContractSubject> {
+/** The suites of what works without the capability `images`. */
+const WITHOUT_IMAGES: readonly SuiteName[] = ["runtime", "network", "snapshots", "checkpoint"];
+
+driverContract("fake", () => makeSubject({}));
+driverContract("fake, keeps processes in memory", () => makeSubject({ keepsProcesses: true }), ["runtime", "snapshots", "checkpoint"]);
+driverContract("fake, keeps the disk alone", () => makeSubject({ checkpoint: "disk" }));
+driverContract("fake without localFiles", () => makeSubject({ lacks: ["localFiles"] }), ["images"]);
+driverContract("fake without images", () => makeSubject({ lacks: ["images"] }), WITHOUT_IMAGES);
+driverContract(
+  "fake that says no",
+  () => makeSubject({ checkpoint: "none", lacks: ["freeze", "network", "images", "snapshots", "localFiles"] }),
+  WITHOUT_IMAGES,
+);
+
+async function makeSubject({ checkpoint = "memory", lacks = [], keepsProcesses = false }: Kind): Promise<ContractSubject> {
   const world = new FakeWorld();
-  world.checkpoint = checkpoint;
+  Object.assign(world, { checkpoint, keepsProcesses });
   for (const name of lacks) world.lacks.add(name);
   let driver = new FakeDriver(world);
   const digest = `sha256:${"a".repeat(64)}`;
@@ -24,6 +43,11 @@ async function makeSubject(checkpoint: CheckpointAbility, lacks: readonly Lackab
     agent: { initKey: "0123456789abcdef" },
     labels: {},
   });
+  const at = ({ sandboxId }: SandboxHandle): FakeSandbox => {
+    const sandbox = world.sandboxes.get(sandboxId);
+    if (!sandbox) throw new Error(`no ${sandboxId}`);
+    return sandbox;
+  };
   return {
     get driver() {
       return driver;
@@ -40,7 +64,33 @@ async function makeSubject(checkpoint: CheckpointAbility, lacks: readonly Lackab
       return sandbox.handle;
     },
     breakStarts: () => world.faults.add("start", { kind: "hang" }),
-    mend: () => world.faults.clear(),
+    damage: async (what) => setDamaged(world, what),
+    mend: async () => {
+      world.faults.clear();
+      for (const sandbox of world.sandboxes.values()) Object.assign(sandbox, { damaged: false, generationDamaged: false });
+      for (const snapshot of world.snapshots.values()) delete snapshot.damaged;
+    },
+    write: async (handle, path, text) => void at(handle).files.set(path, text),
+    read: async (handle, path) => at(handle).files.get(path) ?? inLayers(world, at(handle).spec.image.layers, path),
     dispose: () => world.clear(),
   };
+}
+
+function setDamaged(world: FakeWorld, what: Damageable): void {
+  const target =
+    "snapshot" in what
+      ? world.snapshots.get(what.snapshot)
+      : world.sandboxes.get("sandbox" in what ? what.sandbox.sandboxId : what.generation.sandboxId);
+  if (!target) throw new Error("there is nothing to damage");
+  Object.assign(target, "generation" in what ? { generationDamaged: true } : { damaged: true });
+}
+
+/** Text of a file in a sandbox's layers: a fake sandbox sees of its image only committed and imported ones. */
+function inLayers(world: FakeWorld, layers: readonly string[], path: string): string {
+  for (const layer of layers.toReversed()) {
+    const tar = Buffer.from(world.layers.get(layer)?.tar ?? []).toString("latin1");
+    const at = tar.indexOf(`${path.slice(1)}\0`);
+    if (at >= 0) return tar.slice(at + 512, at + 512 + Number.parseInt(tar.slice(at + 124, at + 135), 8));
+  }
+  throw new Error(`no ${path}`);
 }

@@ -4,6 +4,7 @@ import {
   DEFAULT_MAX_LAYER_BYTES,
   type ImageStore,
   type ImportLayerOptions,
+  type LayerCapabilities,
   type LayerSource,
   type MakeLayerOptions,
 } from "../images/images.ts";
@@ -14,24 +15,21 @@ import { digestOf, makeTar } from "./make-tar.ts";
 import type { FakeSandboxes } from "./sandboxes.ts";
 import type { FakeWorld } from "./world.ts";
 
-const MAX_LAYERS = 20;
-
 /** Makes the layers of a fake world. What a fake sandbox "has changed" are its `files`. */
 export class FakeImages extends FakeLayers implements ImageStore {
-  readonly maxLayers = MAX_LAYERS;
-  readonly localFiles: boolean;
+  readonly capabilities: LayerCapabilities;
   private readonly sandboxes: FakeSandboxes;
 
   constructor(world: FakeWorld, sandboxes: FakeSandboxes) {
     super(world);
-    this.localFiles = !world.lacks.has("localFiles");
+    this.capabilities = { maxLayers: world.maxLayers, localFiles: !world.lacks.has("localFiles") };
     this.sandboxes = sandboxes;
   }
 
   importLayer(source: LayerSource, options: ImportLayerOptions): Promise<LayerInfo> {
     return this.world.faults.around("importLayer", options.signal, async () => {
       options.signal.throwIfAborted();
-      if ("path" in source && !this.localFiles) {
+      if ("path" in source && !this.capabilities.localFiles) {
         throw new AppError("unimplemented", "The fake driver opens no files of the server's machine", { reason: "no_local_files" });
       }
       const stream = "path" in source ? Bun.file(source.path).stream() : source;
@@ -65,8 +63,9 @@ export class FakeImages extends FakeLayers implements ImageStore {
   }
 
   /** A layer of these files. */
-  layerOf(files: ReadonlyMap<string, string>, signal: AbortSignal): LayerInfo {
-    return this.keep(tarOf(files, []), { signal });
+  layerOf(files: ReadonlyMap<string, string>, options: MakeLayerOptions): LayerInfo {
+    options.signal.throwIfAborted();
+    return this.keep(tarOf(files, []), options);
   }
 
   mergeLayers(digests: readonly string[], options: MakeLayerOptions): Promise<LayerInfo> {

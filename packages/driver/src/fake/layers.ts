@@ -25,12 +25,14 @@ export class FakeLayers implements LayerStorage {
   removeLayer(digest: string): Promise<void> {
     return this.world.faults.around("removeLayer", undefined, async () => {
       const sandboxes = [...this.world.sandboxes.values()]
-        .filter((s) => s.spec.image.layers.includes(digest))
+        .filter((s) => s.damaged || s.spec.image.layers.includes(digest))
         .map((s) => s.handle.sandboxId);
       if (sandboxes.length > 0) {
         throw new AppError("failed_precondition", `Layer ${digest} is in use`, { reason: "layer_in_use", details: { sandboxes } });
       }
-      const snapshots = [...this.world.snapshots.values()].filter(({ info }) => info.layers.includes(digest)).map(({ info }) => info.id);
+      const snapshots = [...this.world.snapshots.values()]
+        .filter(({ info, damaged }) => damaged || info.layers.includes(digest))
+        .map(({ info }) => info.id);
       if (snapshots.length > 0) {
         throw new AppError("failed_precondition", `Layer ${digest} is in use`, { reason: "layer_in_use", details: { snapshots } });
       }

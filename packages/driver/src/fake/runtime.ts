@@ -17,6 +17,9 @@ import { absent, type FakeSandboxes, notFound, validate } from "./sandboxes.ts";
 import type { FakeSnapshots } from "./snapshots.ts";
 import type { FakeSandbox, FakeWorld } from "./world.ts";
 
+/** Init and agent. */
+const PROCESSES = 2;
+
 /** Sandboxes that are small servers on loopback. */
 export class FakeRuntime implements RuntimeDriver {
   readonly name = "fake";
@@ -39,7 +42,11 @@ export class FakeRuntime implements RuntimeDriver {
   }
 
   capacity(): Promise<Capacity> {
-    return this.world.faults.around("capacity", undefined, async () => this.world.capacity);
+    return this.world.faults.around("capacity", undefined, async () => {
+      const running = [...this.world.sandboxes.values()].filter(({ phase, standing }) => phase === "running" || standing).length;
+      const { processesFree, ...capacity } = this.world.capacity;
+      return { ...capacity, processesFree: Math.max(0, processesFree - running * PROCESSES) };
+    });
   }
 
   reclaim({ memoryBytes }: Reclaim): Promise<boolean> {
@@ -48,7 +55,9 @@ export class FakeRuntime implements RuntimeDriver {
       const givenBack = Math.min(memoryBytes, world.reclaimableBytes);
       world.reclaimableBytes -= givenBack;
       world.capacity = { ...world.capacity, memoryFreeBytes: world.capacity.memoryFreeBytes + givenBack };
-      return givenBack > 0;
+      const standing = [...world.sandboxes.values()].filter((sandbox) => sandbox.standing);
+      for (const sandbox of standing) sandbox.standing = false;
+      return givenBack > 0 || standing.length > 0;
     });
   }
 
@@ -61,6 +70,9 @@ export class FakeRuntime implements RuntimeDriver {
       }
       if (this.world.images.size > 0 && !this.world.images.has(spec.image.digest)) {
         throw new AppError("not_found", `Image ${spec.image.digest} is not on this machine`, { reason: "image_not_found" });
+      }
+      if (spec.image.layers.length > this.world.maxLayers) {
+        throw new AppError("invalid_argument", "The image has too many layers", { reason: "too_many_layers" });
       }
       const files = this.snapshots.filesFor(spec);
       this.sandboxes.know(spec.sandboxId);
@@ -112,7 +124,7 @@ export class FakeRuntime implements RuntimeDriver {
         memoryLimitBytes: resources.memoryBytes,
         diskUsedBytes: 4096,
         diskLimitBytes: resources.diskBytes,
-        processes: 2,
+        processes: PROCESSES,
         oomKills: 0,
       };
     });

@@ -35,9 +35,15 @@ export class FakeSandboxes {
 
   find(handle: SandboxHandle): FakeSandbox {
     const sandbox = this.world.sandboxes.get(handle.sandboxId);
-    if (sandbox?.damaged) throw new AppError("data_loss", "The state of the sandbox is damaged", { reason: "state_damaged" });
+    if (sandbox) this.mustBeReadable(sandbox);
     if (!sandbox || sandbox.handle.incarnation !== handle.incarnation) throw notFound(handle);
     return sandbox;
+  }
+
+  /** Throws `data_loss` where the state of the sandbox, or the generation that it is paused with, is damaged. */
+  mustBeReadable({ damaged, generationDamaged, phase }: FakeSandbox): void {
+    if (damaged) throw new AppError("data_loss", "The state of the sandbox is damaged", { reason: "state_damaged" });
+    if (generationDamaged && phase === "paused") throw new AppError("data_loss", "The generation is damaged", { reason: "bad_generation" });
   }
 
   /** As `find`; throws `not_found` unless the sandbox runs. */

@@ -1,9 +1,9 @@
 import { AppError } from "@boxyard/core";
 import type { CheckpointAbility } from "../checkpoint/generation.ts";
-import type { MakeLayerOptions } from "../images/images.ts";
+import { imagesUnimplemented, type MakeLayerOptions } from "../images/images.ts";
 import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
-import { type CaptureOptions, type SnapshotInfo, type SnapshotStore, snapshotNotFound } from "../snapshots.ts";
 import type { LayerInfo } from "../storage/layers.ts";
+import { type CaptureOptions, damagedSnapshot, type SnapshotInfo, type SnapshotStore, snapshotNotFound } from "../storage/snapshots.ts";
 import type { FakeImages } from "./images.ts";
 import type { FakeSandboxes } from "./sandboxes.ts";
 import type { FakeWorld } from "./world.ts";
@@ -37,11 +37,13 @@ export class FakeSnapshots implements SnapshotStore {
   }
 
   get(id: string): Promise<SnapshotInfo | undefined> {
-    return this.world.faults.around("snapshot", undefined, async () => this.world.snapshots.get(id)?.info);
+    return this.world.faults.around("snapshot", undefined, async () => this.readable(id)?.info);
   }
 
   list(): Promise<readonly SnapshotInfo[]> {
-    return this.world.faults.around("listSnapshots", undefined, async () => [...this.world.snapshots.values()].map(({ info }) => info));
+    return this.world.faults.around("listSnapshots", undefined, async () =>
+      [...this.world.snapshots.values()].map(({ info, damaged }) => (damaged ? damagedSnapshot(info.id) : info)),
+    );
   }
 
   remove(id: string): Promise<void> {
@@ -50,21 +52,31 @@ export class FakeSnapshots implements SnapshotStore {
     });
   }
 
-  async toLayer(id: string, { signal }: MakeLayerOptions): Promise<LayerInfo> {
-    const snapshot = this.world.snapshots.get(id);
-    if (!snapshot) throw snapshotNotFound(id);
-    return this.images.layerOf(snapshot.files, signal);
+  async toLayer(id: string, options: MakeLayerOptions): Promise<LayerInfo> {
+    if (this.world.lacks.has("images")) throw imagesUnimplemented("fake");
+    return this.images.layerOf(this.found(id).files, options);
   }
 
   /** The files of a new sandbox with this spec. */
   filesFor({ from }: SandboxSpec): ReadonlyMap<string, string> {
     if (!from) return new Map();
-    const snapshot = this.world.snapshots.get(from.snapshot);
-    if (!snapshot) throw snapshotNotFound(from.snapshot);
+    const snapshot = this.found(from.snapshot);
     if (from.memory && !snapshot.info.memory) {
       throw new AppError("failed_precondition", `Snapshot ${from.snapshot} holds no memory`, { reason: "no_memory_snapshot" });
     }
     return snapshot.files;
+  }
+
+  private readable(id: string) {
+    const snapshot = this.world.snapshots.get(id);
+    if (snapshot?.damaged) throw new AppError("data_loss", `Snapshot ${id} is damaged`, { reason: "bad_snapshot" });
+    return snapshot;
+  }
+
+  private found(id: string) {
+    const snapshot = this.readable(id);
+    if (!snapshot) throw snapshotNotFound(id);
+    return snapshot;
   }
 }
 

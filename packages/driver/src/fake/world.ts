@@ -1,8 +1,8 @@
 import type { CheckpointAbility, Generation } from "../checkpoint/generation.ts";
 import type { EgressPolicy } from "../network/egress-policy.ts";
 import type { Capacity, ExitStatus, RuntimePhase, SandboxHandle, SandboxSpec } from "../runtime/types.ts";
-import type { SnapshotInfo } from "../snapshots.ts";
 import type { LayerInfo } from "../storage/layers.ts";
+import type { SnapshotInfo } from "../storage/snapshots.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
 
@@ -16,6 +16,10 @@ export interface FakeSandbox {
   frozen: boolean;
   /** True: the driver's state of it cannot be read. */
   damaged: boolean;
+  /** True: what is kept of its generation cannot be read. */
+  generationDamaged: boolean;
+  /** True: it is paused, and its processes are still in memory. */
+  standing: boolean;
   /** True after a `create` that was stopped in the middle: the sandbox is listed and can be destroyed, nothing else. */
   halfMade: boolean;
   /** Its changed files: text by path. Tests fill it; `images.commit` makes a layer of it. */
@@ -26,6 +30,13 @@ export interface FakeSandbox {
   exit?: ExitStatus;
   ended: Promise<ExitStatus>;
   end(exit: ExitStatus): void;
+}
+
+interface FakeSnapshot {
+  readonly info: SnapshotInfo;
+  readonly files: ReadonlyMap<string, string>;
+  /** True: what is kept of it cannot be read. */
+  damaged?: boolean;
 }
 
 /** A capability that a fake driver has unless its world says otherwise. */
@@ -41,9 +52,13 @@ export class FakeWorld {
   checkpoint: CheckpointAbility = "memory";
   /** Capabilities that drivers lack which are made after they were added. */
   readonly lacks = new Set<Lackable>();
+  /** Capability `maxLayers` of drivers that are made after it was set. */
+  maxLayers = 20;
+  /** Pauses with memory leave the processes in memory, until a resume or `reclaim`. */
+  keepsProcesses = false;
   /** Digests of images the world has; empty means that it has every image. */
   readonly images = new Set<string>();
-  readonly snapshots = new Map<string, { readonly info: SnapshotInfo; readonly files: ReadonlyMap<string, string> }>();
+  readonly snapshots = new Map<string, FakeSnapshot>();
   readonly layers = new Map<string, { readonly info: LayerInfo; readonly tar: Uint8Array<ArrayBuffer> }>();
   /** How the agents answer `/init` from now on. */
   initManner: InitManner = "ok";
@@ -76,6 +91,8 @@ export class FakeWorld {
       phase: "created",
       frozen: false,
       damaged: false,
+      generationDamaged: false,
+      standing: false,
       halfMade: false,
       files: new Map(files),
       ended,
@@ -122,7 +139,7 @@ export class FakeWorld {
     sandbox.end({ reason: "killed" });
     delete sandbox.agent;
     delete sandbox.exit;
-    Object.assign(sandbox, { phase: "paused", frozen: false, handle: generation.handle });
+    Object.assign(sandbox, { phase: "paused", frozen: false, standing: false, handle: generation.handle });
     sandbox.files.clear();
     for (const [path, text] of generation.files) sandbox.files.set(path, text);
   }
@@ -134,7 +151,7 @@ export class FakeWorld {
       for (const [path, text] of files) sandbox.files.set(path, text);
     }
     const { promise, resolve } = Promise.withResolvers<ExitStatus>();
-    Object.assign(sandbox, { spec, network: spec.network, ended: promise, end: resolve });
+    Object.assign(sandbox, { spec, network: spec.network, standing: false, ended: promise, end: resolve });
     sandbox.handle = { ...sandbox.handle, incarnation: spec.incarnation };
     this.boot(sandbox);
   }

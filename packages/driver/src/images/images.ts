@@ -44,20 +44,28 @@ export interface ImageDriver {
   readonly images: LayerMaker;
 }
 
-export interface ImageCapabilities {
+export interface ImageCapabilities extends LayerCapabilities {
   /** The driver keeps, makes and exports layers. */
   readonly images: boolean;
 }
 
-/** Makes and exports layers. */
-export interface LayerMaker {
+export interface LayerCapabilities {
   /**
-   * Most layers a sandbox can stand on; `create` refuses more with `invalid_argument`, reason `too_many_layers`. `mergeLayers` makes one of
-   * many.
+   * Most layers a sandbox can stand on, 0 without `images`; `create` refuses more with `invalid_argument`, reason `too_many_layers`. `mergeLayers` makes one
+   * of many.
    */
   readonly maxLayers: number;
-  /** The driver opens files of the machine that the server runs on; else a source that is a path is `unimplemented`, reason `no_local_files`. */
+  /**
+   * The driver opens files of the machine that the server runs on. Without it a source that is a path is `unimplemented`, reason `no_local_files`, and the
+   * server sends a stream.
+   */
   readonly localFiles: boolean;
+}
+
+/** Makes and exports layers. */
+export interface LayerMaker {
+  /** Those of `SandboxDriver.capabilities` that are about layers, for users of the store alone. */
+  readonly capabilities: LayerCapabilities;
 
   /**
    * Unpacks a layer's tar: plain, gzip or zstd, told apart by its first bytes. With `expectedDigest` a layer that is there is given back
@@ -76,7 +84,7 @@ export interface LayerMaker {
 /** Layers, kept and made: what `SandboxDriver.images` is. */
 export type ImageStore = LayerStorage & LayerMaker;
 
-/** A stream, or a file of the server's machine that the driver may open (needs `localFiles`). */
+/** A stream, or a file of the server's machine that the driver may open (needs the capability `localFiles`). */
 export type LayerSource = ReadableStream<Uint8Array> | { readonly path: string };
 
 export interface MakeLayerOptions {
@@ -114,13 +122,14 @@ export interface CommitOptions extends MakeLayerOptions {
 export const DEFAULT_MAX_LAYER_BYTES = 64 * 1024 ** 3;
 export const DEFAULT_MAX_LAYER_ENTRIES = 4_000_000;
 
+export const imagesUnimplemented = (driver: string) =>
+  new AppError("unimplemented", `The ${driver} driver keeps no layers of its own`, { reason: "images_unimplemented" });
+
 /** The store of drivers without the capability `images`: every call rejects with `unimplemented`. */
 export function absentImages(driver: string): ImageStore {
-  const absent = () =>
-    Promise.reject(new AppError("unimplemented", `The ${driver} driver keeps no layers of its own`, { reason: "images_unimplemented" }));
+  const absent = () => Promise.reject(imagesUnimplemented(driver));
   return {
-    maxLayers: 0,
-    localFiles: false,
+    capabilities: { maxLayers: 0, localFiles: false },
     hasLayer: absent,
     getLayer: absent,
     listLayers: absent,

@@ -30,8 +30,9 @@ export interface RuntimeCapabilities {
  *   or snapshot with `not_found` (reason `image_not_found`, `snapshot_not_found`).
  * - `start` resolves when the agent answers its health check; when it fails, or its signal aborts, the sandbox is gone as after `destroy`.
  * - `destroy` is repeatable and succeeds when nothing is left; when it resolves, no trace of the sandbox is on the machine.
- * - The driver's state of a sandbox may be damaged from outside. Then `inspect` and `recover` throw `data_loss` (reason `state_damaged`) for any
- *   incarnation; `list` includes the sandbox, `freeze` freezes its processes, and `destroy` removes it. After a repair the sandbox works as before.
+ * - The driver's state of a sandbox may be damaged from outside. Then every call for it, with any incarnation, throws `data_loss` (reason
+ *   `state_damaged`) and changes nothing, but: `list` includes it, `freeze` freezes its processes, `destroy` removes it, and `create` of its id is
+ *   `already_exists`. Other sandboxes and the start of a driver are not affected. After a repair the sandbox works as before.
  * - `inspect` and `recover` return the actual state or throw `not_found`; they never guess. `recover` also registers a sandbox that an earlier process
  *   made with this driver object, so that `wait` and `address` work for it.
  * - `wait` resolves when the sandbox is no longer alive, with the reason; at once if it is not alive now.
@@ -58,12 +59,15 @@ export interface RuntimeDriver {
   /** Checks what this machine supports, and says how to fix what is missing. Starts and changes nothing. */
   fingerprint(): Promise<Fingerprint>;
 
-  /** Resources for all sandboxes together. Cheap, because it is called before every create. */
+  /**
+   * Resources for all sandboxes together: no number is negative, and no free part is more than its whole. What a running sandbox uses is not free.
+   * Cheap, because it is called before every create.
+   */
   capacity(): Promise<Capacity>;
 
   /**
    * Releases caches of the driver (frozen processes of paused sandboxes, whose generations are complete without them), up to the wanted amount. Resolves
-   * after the release: true when anything was released; `capacity` then has the new numbers.
+   * after the release: true when anything was released; `capacity` then has the new numbers. Sandboxes are resumed as without it, but more slowly.
    */
   reclaim(wanted: Reclaim): Promise<boolean>;
 

@@ -23,7 +23,10 @@ export interface Restrictions {
   readonly maxOpenFiles?: number | undefined;
 }
 
-/** The wanted sandbox. A driver enforces the spec, decides nothing, and validates the spec again. */
+/**
+ * The wanted sandbox. A driver enforces the spec, decides nothing, and validates the spec again. The API has no volumes (docs/limitations.md), so
+ * a spec has no mounts.
+ */
 export interface SandboxSpec {
   readonly sandboxId: SandboxId;
   /** 1 at create, one more with each resume. Part of every address and route, so that a stale one reaches nothing. */

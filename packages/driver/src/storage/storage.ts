@@ -1,5 +1,5 @@
-import type { SnapshotStore } from "../snapshots.ts";
 import type { LayerStorage } from "./layers.ts";
+import type { SnapshotStore } from "./snapshots.ts";
 
 export interface StorageCapabilities {
   /** The driver keeps, makes and exports layers (`StorageDriver.images`, `ImageDriver.images`). */
@@ -20,7 +20,8 @@ export interface StorageCapabilities {
  * **Guarantees.**
  * - A layer that `hasLayer` knows is whole and never changes. A restart of the server or of the machine loses none.
  * - `removeLayer` refuses while a sandbox uses the layer (`failed_precondition`, reason `layer_in_use`, `details.sandboxes`) or a
- *   snapshot (`details.snapshots`). Afterwards the layer is not found; a missing layer is no error. Of a concurrent `create` and `removeLayer` one fails.
+ *   snapshot (`details.snapshots`); a damaged one may use any. Afterwards the layer is not found; a missing layer is no error. Of a concurrent `create`
+ *   and `removeLayer` one fails.
  *
  * **Example.**
  * ```ts
@@ -33,6 +34,6 @@ export interface StorageDriver {
   readonly capabilities: StorageCapabilities;
   /** Needs the capability `images`. */
   readonly images: LayerStorage;
-  /** Copies of running sandboxes that others start from; `snapshots.ts` has their contract. Needs the capability `snapshots`. */
+  /** Copies of running sandboxes that others start from; `SnapshotStore` has their contract. Needs the capability `snapshots`. */
   readonly snapshots: SnapshotStore;
 }

@@ -180,7 +180,7 @@ test("the machine's platform is chosen from an index, zstd is unpacked, and repe
   using pulled = await pull({ images, pins, spareLayers: 10 });
   expect(pulled.sourceDigest).toBe(digest);
   expect(pulled.image.digest).not.toBe(digest);
-  expect(pulled.image.layers.length).toBe(images.maxLayers - 10);
+  expect(pulled.image.layers.length).toBe(images.capabilities.maxLayers - 10);
   expect(pulled.image.layers.slice(1)).toEqual(tars.slice(-9).map(digestOf));
   for (const layer of pulled.image.layers) expect([await images.hasLayer(layer), pins.isPinned(layer)]).toEqual([true, true]);
   script.top = { bytes: json({ ...index, manifests: [foreign] }), mediaType: MEDIA.index };

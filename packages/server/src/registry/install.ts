@@ -40,7 +40,7 @@ export interface InstallOptions {
   readonly onProgress?: (progress: PullProgress) => void;
   /** Called with the device nodes of a layer, which are not unpacked. */
   readonly onLeftOut?: NonNullable<ImportLayerOptions["onLeftOut"]>;
-  /** How many layers may be added on top: lower layers are merged until the image has at most `maxLayers` minus this. 8 by default. */
+  /** How many layers may be added on top: lower layers are merged until the image has at most `maxLayers` (a capability) minus this. 8 by default. */
   readonly spareLayers?: number;
   /** Limit of the bytes of one layer's tar; the driver's limit by default. */
   readonly maxLayerBytes?: number;
@@ -148,7 +148,7 @@ async function fetchLayer(
   const { above, images, signal, maxLayerBytes, onLeftOut } = options;
   if (await images.hasLayer(diffId)) return progress.bytes(descriptor.size);
   await using file = await source.blob(descriptor, { signal, onBytes: (bytes) => progress.bytes(bytes) });
-  await images.importLayer(images.localFiles ? { path: file.path } : Bun.file(file.path).stream(), {
+  await images.importLayer(images.capabilities.localFiles ? { path: file.path } : Bun.file(file.path).stream(), {
     ...{ signal, expectedDigest: diffId, above },
     ...(maxLayerBytes !== undefined && { maxBytes: maxLayerBytes }),
     ...(onLeftOut && { onLeftOut }),
@@ -161,7 +161,7 @@ async function asImage(config: ConfigFile, sourceDigest: string, options: Instal
   const all = config.rootfs.diff_ids;
   // Of two equal layers only the upper one has an effect.
   const layers = all.filter((diffId, i) => all.lastIndexOf(diffId) === i);
-  const room = Math.max(1, images.maxLayers - spareLayers);
+  const room = Math.max(1, images.capabilities.maxLayers - spareLayers);
   if (layers.length <= room) {
     if (layers.length === all.length) return { image: { digest: sourceDigest, layers }, pinned: [] };
     return { image: await named(layers, config, images), pinned: [] };

@@ -60,6 +60,18 @@ test("a template cannot be built, which the request for it says", async () => {
   expect([status, body.message]).toEqual([501, expect.stringContaining("Templates cannot be built on this server")]);
 });
 
+test("a template cannot be built where sandboxes stand on one layer only, which the request for it says", async () => {
+  await using flat = new Place();
+  flat.world.maxLayers = 1;
+  const server = await flat.boot();
+  const bench = new BuildBench(server);
+  const { status, body } = await bench.start(await bench.request("app"));
+  expect([status, body.message]).toEqual([
+    501,
+    "Templates cannot be built on this server: its driver's sandboxes stand on one layer at most",
+  ]);
+});
+
 test("a port that listens on loopback only is refused like a closed port", async () => {
   const { sandboxID } = await s.create();
   const headers = { "E2b-Sandbox-Id": sandboxID, "E2b-Sandbox-Port": "9" };

@@ -1,5 +1,6 @@
 import { AppError, isAppError, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import type { DriverCapabilities } from "@boxyard/driver";
 import type { StartBuild } from "@boxyard/spec/platform";
 import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
@@ -17,6 +18,7 @@ import { toOrder } from "./order/read-order.ts";
 import { runBuild } from "./run-build.ts";
 import { atPoint } from "./stage/build-points.ts";
 import type { StageDeps } from "./stage/stage-run.ts";
+import { LEAST_MAX_LAYERS } from "./stage/workspace.ts";
 
 export interface BuildsDeps extends StageDeps, KeepStartedDeps {
   readonly snapshotKeeper: SnapshotKeeper;
@@ -102,12 +104,7 @@ export class Builds {
   /** Queues a build. Throws `invalid_argument`, `failed_precondition` (it was started before), `resource_exhausted`. */
   async start(teamId: TeamId, templateText: string, buildId: string, request: StartBuild): Promise<void> {
     const { store, clock, driver, maxPerTeam } = this.deps;
-    const { images, freeze } = driver.capabilities;
-    if (!images || !freeze) {
-      throw new AppError("unimplemented", "Templates cannot be built on this server: its driver makes no layers of sandboxes", {
-        reason: "builds_unimplemented",
-      });
-    }
+    mayBuild(driver.capabilities);
     const build = await this.find(teamId, templateText, buildId).catch((error: unknown) => {
       // The published API answers 400 here, and clients depend on that (docs/contract/templates.md).
       if (isAppError(error, "build_not_found")) throw new AppError("invalid_argument", error.message, { reason: error.reason });
@@ -262,4 +259,14 @@ export class Builds {
     images?.removeOld();
     if (++this.tidyRounds % COLLECT_EVERY === 0 && driver.capabilities.images) await this.collect();
   }
+}
+
+/** Throws `unimplemented` where the driver lacks what every build needs. */
+function mayBuild({ images, freeze, maxLayers }: DriverCapabilities): void {
+  const missing =
+    images && freeze
+      ? maxLayers < LEAST_MAX_LAYERS && "its driver's sandboxes stand on one layer at most"
+      : "its driver makes no layers of sandboxes";
+  if (missing)
+    throw new AppError("unimplemented", `Templates cannot be built on this server: ${missing}`, { reason: "builds_unimplemented" });
 }

@@ -126,9 +126,12 @@ function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, disk
 /** Layers that builds on a template can add before layers must be merged. */
 const SPARE_LAYERS = 8;
 
+/** What a build needs at least: the lowest layer, and all that its steps have added, as one. */
+export const LEAST_MAX_LAYERS = 2;
+
 /** An image of these layers. Where they are more than the driver's maximum less the spare ones, all layers above the lowest are merged. */
 export async function withinLimit(driver: SandboxDriver, layers: readonly string[], signal: AbortSignal): Promise<ImageRef> {
-  const most = Math.max(2, driver.images.maxLayers - SPARE_LAYERS);
+  const most = Math.max(LEAST_MAX_LAYERS, driver.capabilities.maxLayers - SPARE_LAYERS);
   if (layers.length <= most) return imageOf(layers);
   const [lowest = "", ...above] = layers;
   const merged = await driver.images.mergeLayers(above, { signal });

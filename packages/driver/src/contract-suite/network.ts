@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "../contract-subject.ts";
+import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "./subject.ts";
 
 /** Proves the guarantees of `NetworkDriver`. */
 export function networkTests(subject: Subject): void {

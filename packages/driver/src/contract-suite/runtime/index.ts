@@ -1,7 +1,8 @@
 import { describe } from "bun:test";
-import type { Subject } from "../../contract-subject.ts";
+import type { Subject } from "../subject.ts";
 import { accountTests } from "./account.ts";
 import { createTests, startTests } from "./create.ts";
+import { damagedTests } from "./damaged.ts";
 import { destroyTests, endTests } from "./end.ts";
 import { freezeTests } from "./freeze.ts";
 import { restartTests } from "./restart.ts";
@@ -14,5 +15,6 @@ export function runtimeTests(subject: Subject): void {
   describe("destroy", () => destroyTests(subject));
   describe("freeze", () => freezeTests(subject));
   describe("restart of the server", () => restartTests(subject));
+  describe("a sandbox whose kept state is damaged", () => damagedTests(subject));
   describe("accounts", () => accountTests(subject));
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { newSandboxId } from "@boxyard/core";
-import { boot, codeOf, health, listed, never, reasonOf, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
-import type { SandboxHandle } from "../types.ts";
+import type { SandboxHandle } from "../../runtime/types.ts";
+import { boot, codeOf, health, listed, never, reasonOf, type Subject, TIMEOUT_MS } from "../subject.ts";
 
 /** Tests of `create`. */
 export function createTests(subject: Subject): void {

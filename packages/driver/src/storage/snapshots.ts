@@ -1,7 +1,7 @@
 import { AppError } from "@boxyard/core";
-import type { MakeLayerOptions } from "./images/images.ts";
-import type { SandboxHandle } from "./runtime/types.ts";
-import type { LayerInfo } from "./storage/layers.ts";
+import type { MakeLayerOptions } from "../images/images.ts";
+import type { SandboxHandle } from "../runtime/types.ts";
+import type { LayerInfo } from "./layers.ts";
 
 /**
  * Copies of running sandboxes, from which any number of other sandboxes start: snapshots, forks and templates that start from memory.
@@ -18,6 +18,8 @@ import type { LayerInfo } from "./storage/layers.ts";
  * - The sandbox is frozen only while its memory is written and its disk is cloned; no data of the disk is copied or read.
  * - A snapshot never changes, and outlives its source. Sandboxes that started from it do not need it any more: `remove` succeeds at any time, and is
  *   repeatable. A `create` or `start` from it at the same time either has all of it or fails with `not_found`, reason `snapshot_not_found`.
+ * - What is kept of a snapshot may be damaged from outside. Then `get`, `toLayer` and every start from it throw `data_loss` (reason `bad_snapshot`);
+ *   `list` includes it (`damaged`), and `remove` removes it. Until then no layer is removed, because it could stand on any.
  * - A sandbox that starts from it is isolated from the source, and from all others of the same snapshot, as any two sandboxes are: a range of
  *   user ids, a network and a disk quota of its own. Its disk shares unchanged data with the snapshot.
  * - With `from.memory` its processes go on at `start` from the captured moment; of the guest only the agent runs before the agent's `/init`. The host
@@ -36,11 +38,14 @@ export interface SnapshotStore {
   capture(handle: SandboxHandle, options: CaptureOptions, signal: AbortSignal): Promise<SnapshotInfo>;
   /** The whole snapshot of this id; undefined when there is none. */
   get(id: string): Promise<SnapshotInfo | undefined>;
-  /** Every whole snapshot, in no order. */
+  /** Every whole snapshot, and every damaged one, in no order. */
   list(): Promise<readonly SnapshotInfo[]>;
   /** Repeatable; succeeds when there is none. */
   remove(id: string): Promise<void>;
-  /** Makes a layer of its disk changes, to put on `SnapshotInfo.layers`, for exports and for builds from it. Reads all of the changes. */
+  /**
+   * Makes a layer of its disk changes, to put on `SnapshotInfo.layers`, for exports and for builds from it. Reads all of the changes. The guarantees of
+   * `ImageDriver` for layers hold. Throws `not_found`, reason `snapshot_not_found`. Needs the capability `images` too.
+   */
   toLayer(id: string, options: MakeLayerOptions): Promise<LayerInfo>;
 }
 
@@ -61,7 +66,15 @@ export interface SnapshotInfo {
   readonly diskUsedBytes: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
+  /** What is kept of it cannot be read, so that the other members are empty; only in `list`. */
+  readonly damaged?: true;
 }
+
+/** What `SnapshotStore.list` says of a damaged snapshot. */
+export const damagedSnapshot = (id: string): SnapshotInfo => ({
+  ...{ id, memory: false, layers: [], memoryBytes: 0, diskUsedBytes: 0, createdAt: 0 },
+  damaged: true,
+});
 
 export const snapshotNotFound = (id: string) =>
   new AppError("not_found", `There is no snapshot ${id} on this machine`, { reason: "snapshot_not_found" });

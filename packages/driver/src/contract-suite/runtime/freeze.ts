@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
+import { boot, codeOf, health, never, type Subject, TIMEOUT_MS } from "../subject.ts";
 
 /** Tests of `freeze` and `thaw`; without the capability, that both are refused. */
 export function freezeTests(subject: Subject): void {

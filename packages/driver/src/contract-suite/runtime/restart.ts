@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { newSandboxId } from "@boxyard/core";
-import { boot, codeOf, health, listed, never, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
+import { boot, codeOf, health, listed, never, type Subject, TIMEOUT_MS } from "../subject.ts";
 
 /** Tests of a new driver on the machine of an earlier one. */
 export function restartTests(subject: Subject): void {

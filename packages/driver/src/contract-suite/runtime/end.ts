@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { newSandboxId } from "@boxyard/core";
-import { boot, codeOf, listed, never, type Subject, TIMEOUT_MS } from "../../contract-subject.ts";
+import { boot, codeOf, listed, never, type Subject, TIMEOUT_MS } from "../subject.ts";
 
 /** Tests of `signal`, and of the end that `wait` reports. */
 export function endTests(subject: Subject): void {

@@ -1,12 +1,12 @@
 import { AppError } from "@boxyard/core";
-import type { SandboxDriver } from "./driver.ts";
-import type { AgentAddress, SandboxHandle, SandboxSpec } from "./runtime/types.ts";
+import type { SandboxDriver } from "../driver.ts";
+import type { AgentAddress, SandboxHandle, SandboxSpec } from "../runtime/types.ts";
 
-/** What the suite needs from an implementation, in addition to the contract. */
+/** What the suites need from an implementation, in addition to the contract. */
 export interface ContractSubject {
   /** The current driver: another one after `reopen`. */
   readonly driver: SandboxDriver;
-  /** A valid spec with a fresh id and an image that is there. */
+  /** A valid spec with a fresh id and an image that is there, and boots. */
   spec(): SandboxSpec;
   /** Closes the driver and opens another on the same machine, as a restarted server does. */
   reopen(): Promise<void>;
@@ -16,10 +16,19 @@ export interface ContractSubject {
   leaveHalfMade(): Promise<SandboxHandle>;
   /** Makes the next start hang, until `mend`. */
   breakStarts(): void;
-  mend(): void;
+  /** Damages what the driver keeps of a sandbox, of its generation or of a snapshot, until `mend`, so that the driver cannot read it. */
+  damage(what: Damageable): Promise<void>;
+  /** Undoes `breakStarts` and `damage`. What was removed since stays removed. */
+  mend(): Promise<void>;
+  /** Writes a file inside a running sandbox (absolute path; directories are made), as a command in it would. */
+  write(handle: SandboxHandle, path: string, text: string): Promise<void>;
+  /** Text of a file as a running sandbox sees it. */
+  read(handle: SandboxHandle, path: string): Promise<string>;
   /** Releases everything. */
   dispose(): Promise<void>;
 }
+
+export type Damageable = { readonly sandbox: SandboxHandle } | { readonly generation: SandboxHandle } | { readonly snapshot: string };
 
 export type Subject = () => ContractSubject;
 
@@ -39,6 +48,14 @@ export async function reasonOf(promise: Promise<unknown>): Promise<string> {
   return promise.then(
     () => "resolved",
     (error: unknown) => (error instanceof AppError ? error.reason : String(error)),
+  );
+}
+
+/** Both in one text. */
+export async function failure(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "resolved",
+    (error: unknown) => (error instanceof AppError ? `${error.code} ${error.reason}` : String(error)),
   );
 }
 

@@ -1,10 +1,14 @@
 import { expect, test } from "bun:test";
-import { boot, type ContractSubject, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./contract-subject.ts";
-import type { SandboxHandle, SandboxSpec } from "./runtime/types.ts";
+import type { SandboxHandle, SandboxSpec } from "../../runtime/types.ts";
+import { boot, codeOf, failure, health, never, reasonOf, type Subject, TIMEOUT_MS } from "../subject.ts";
 
-/** Proves the guarantees of `SnapshotStore` and `SandboxSpec.from`: with memory where the driver can keep it, and with the disk alone. */
+/** Proves the guarantees of `StorageDriver` for snapshots (`SnapshotStore`), and of `SandboxSpec.from`: with memory where the driver can keep it, and with the disk alone. */
 export function snapshotTests(subject: Subject): void {
-  for (const memory of [true, false]) startTests(new Taken(subject, memory));
+  for (const memory of [true, false]) {
+    const taken = new Taken(subject, memory);
+    startTests(taken);
+    keepTests(taken);
+  }
 
   test("an unknown snapshot is not found", async () => {
     const { driver, spec } = subject();
@@ -32,14 +36,7 @@ class Taken {
   /** A test where the driver has the capability; else a test that it refuses. */
   promise(text: string, work: () => Promise<void>): void {
     const title = `${this.memory ? "with memory" : "disk only"}: ${text}`;
-    const run = async () => {
-      try {
-        await (this.can() ? work() : this.sayNo());
-      } finally {
-        await removeAll(this.subject());
-      }
-    };
-    test(title, run, TIMEOUT_MS);
+    test(title, () => (this.can() ? work() : this.sayNo()), TIMEOUT_MS);
   }
 
   /** A running sandbox, and a snapshot `s` of it. */
@@ -66,11 +63,6 @@ class Taken {
     expect(await reasonOf(driver.snapshots.capture(handle, { id: "s", memory: this.memory }, never))).toBe(reason);
     expect(await health(await driver.address(handle))).toBe(204);
   }
-}
-
-/** Removes all snapshots: they belong to no sandbox, so destroying the sandboxes of a test leaves them. */
-async function removeAll({ driver }: ContractSubject): Promise<void> {
-  for (const { id } of await driver.snapshots.list()) await driver.snapshots.remove(id);
 }
 
 function startTests(taken: Taken): void {
@@ -126,6 +118,64 @@ function startTests(taken: Taken): void {
     expect((await driver.revert(spec.sandboxId)).incarnation).toBe(1);
     const own = await driver.resume({ ...spec, incarnation: 3 }, { memory }, never);
     expect(await health(await driver.address(own))).toBe(204);
+  });
+}
+
+function keepTests(taken: Taken): void {
+  const { memory, subject } = taken;
+
+  taken.promise("a damaged one is listed, found by no start, used after a repair, and removed", async () => {
+    const { spec, handle } = await taken.capture();
+    await subject().damage({ snapshot: "s" });
+    await subject().reopen();
+    const { driver } = subject();
+    expect(await driver.snapshots.list()).toMatchObject([{ id: "s", damaged: true }]);
+    await driver.recover(handle);
+    for (const call of [
+      () => driver.snapshots.get("s"),
+      () => driver.create(taken.fromSnapshot(), never),
+      () => (driver.capabilities.images ? driver.snapshots.toLayer("s", { signal: never }) : driver.snapshots.get("s")),
+    ]) {
+      expect([String(call), await failure(call())]).toEqual([String(call), "data_loss bad_snapshot"]);
+    }
+    expect((await driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([spec.sandboxId]);
+    await driver.snapshots.capture(handle, { id: "s2", memory }, never);
+    await subject().mend();
+    expect(await driver.snapshots.get("s")).toMatchObject({ id: "s", memory });
+    expect((await driver.inspect(await driver.create(taken.fromSnapshot(), never))).phase).toBe("created");
+    await subject().damage({ snapshot: "s" });
+    for (let i = 0; i < 2; i++) await driver.snapshots.remove("s");
+    expect((await driver.snapshots.list()).map(({ id }) => id)).toEqual(["s2"]);
+  });
+
+  taken.promise("toLayer makes a layer of its changes, which a sandbox can stand on", async () => {
+    const { driver } = subject();
+    const spec = subject().spec();
+    const handle = await boot(subject(), spec);
+    const word = crypto.randomUUID();
+    await subject().write(handle, "/opt/note", word);
+    await driver.snapshots.capture(handle, { id: "s", memory }, never);
+    const toLayer = (options = {}) => driver.snapshots.toLayer("s", { signal: never, ...options });
+    if (!driver.capabilities.images) {
+      expect(await failure(toLayer())).toBe("unimplemented images_unimplemented");
+      return;
+    }
+    await subject().write(handle, "/opt/note", "changed since");
+    await driver.destroy(handle);
+    const before = (await driver.images.listLayers()).length;
+    const reason = new Error("changed my mind");
+    expect(await toLayer({ signal: AbortSignal.abort(reason) }).catch((e: unknown) => e)).toBe(reason);
+    expect(await failure(toLayer({ maxBytes: 512 }))).toBe("resource_exhausted layer_too_large");
+    expect(await failure(driver.snapshots.toLayer("none", { signal: never }))).toBe("not_found snapshot_not_found");
+    expect((await driver.images.listLayers()).length).toBe(before);
+    const { digest } = await toLayer();
+    expect((await toLayer()).digest).toBe(digest);
+    expect(await driver.snapshots.get("s")).toMatchObject({ id: "s", layers: spec.image.layers });
+    await driver.snapshots.remove("s");
+    const above = await boot(subject(), { ...subject().spec(), image: { ...spec.image, layers: [...spec.image.layers, digest] } });
+    expect(await subject().read(above, "/opt/note")).toBe(word);
+    await driver.destroy(above);
+    await driver.images.removeLayer(digest);
   });
 
   taken.promise("a new driver finds it", async () => {

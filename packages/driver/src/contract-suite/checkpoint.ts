@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { boot, codeOf, health, never, reasonOf, type Subject, TIMEOUT_MS } from "../contract-subject.ts";
 import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
+import { boot, codeOf, failure, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./subject.ts";
 
 /** Proves the guarantees of `CheckpointDriver`: with memory where the driver can keep it, and with the disk alone. */
 export function checkpointTests(subject: Subject): void {
@@ -120,10 +120,43 @@ function failureTests(subject: Subject, kept: Kept): void {
     const resume = driver.resume({ ...spec, incarnation: 2 }, { memory }, abort.signal).catch((e: unknown) => e);
     setTimeout(() => abort.abort(reason), 1_000);
     expect(await resume).toBe(reason);
-    subject().mend();
+    await subject().mend();
     expect((await driver.inspect(handle)).phase).toBe("paused");
     const resumed = await driver.resume({ ...spec, incarnation: 3 }, { memory }, never);
     expect(await health(await driver.address(resumed))).toBe(204);
+  });
+
+  kept.promise("a sandbox whose generation is damaged is listed, changed by no call, resumed after a repair, and destroyed", async () => {
+    const { spec, handle } = await kept.pause();
+    const other = await boot(subject());
+    await subject().damage({ generation: handle });
+    await subject().reopen();
+    const { driver } = subject();
+    expect((await driver.list()).map(({ sandboxId }) => sandboxId).sort()).toEqual([spec.sandboxId, other.sandboxId].sort());
+    const resume = () => driver.resume({ ...spec, incarnation: 2 }, { memory }, never);
+    for (const call of [
+      () => driver.generation(spec.sandboxId),
+      () => driver.inspect(handle),
+      () => driver.recover(handle),
+      () => driver.start(handle, never),
+      () => driver.signal(handle, "SIGKILL"),
+      () => driver.dropGeneration(handle),
+      () => driver.revert(spec.sandboxId),
+      resume,
+    ]) {
+      expect([String(call), await failure(call())]).toEqual([String(call), "data_loss bad_generation"]);
+    }
+    expect((await driver.recover(other)).phase).toBe("running");
+    await subject().mend();
+    expect((await driver.recover(handle)).phase).toBe("paused");
+    const resumed = await resume();
+    expect(await health(await driver.address(resumed))).toBe(204);
+    await driver.dropGeneration(resumed);
+    await driver.pause(resumed, { memory }, never);
+    await subject().damage({ generation: resumed });
+    await driver.destroy(resumed);
+    expect(await driver.generation(spec.sandboxId)).toBeUndefined();
+    expect((await driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([other.sandboxId]);
   });
 
   kept.promise("a new driver finds it paused, resumes it and destroys it", async () => {

@@ -1,0 +1,89 @@
+import { expect, test } from "bun:test";
+import { boot, health, never, reasonOf, type Subject, TIMEOUT_MS } from "../subject.ts";
+
+/** Tests of `stats`, `capacity`, `reclaim`, `fingerprint` and `release`. */
+export function accountTests(subject: Subject): void {
+  test(
+    "counts what a running sandbox uses, within its limits",
+    async () => {
+      const { driver } = subject();
+      const spec = subject().spec();
+      const stats = await driver.stats(await boot(subject(), spec));
+      expect([stats.memoryLimitBytes, stats.diskLimitBytes]).toEqual([spec.resources.memoryBytes, spec.resources.diskBytes]);
+      expect(stats.memoryUsedBytes).toBeGreaterThan(0);
+      expect(stats.memoryUsedBytes).toBeLessThanOrEqual(stats.memoryLimitBytes);
+      expect(stats.processes).toBeGreaterThan(0);
+      expect(stats.cpuUsageUsec).toBeGreaterThan(0);
+      expect([stats.oomKills, stats.memoryCacheBytes >= 0, stats.diskUsedBytes >= 0]).toEqual([0, true, true]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "the capacity says how much is free, and does not count as free what a running sandbox uses",
+    async () => {
+      const { driver } = subject();
+      const before = await driver.capacity();
+      const handle = await boot(subject());
+      const during = await driver.capacity();
+      await driver.destroy(handle);
+      const after = await driver.capacity();
+      for (const { memoryFreeBytes, memoryLimitBytes, processesFree, processLimit, diskFreeBytes, diskLimitBytes } of [
+        before,
+        during,
+        after,
+      ]) {
+        for (const [free, whole] of [
+          [memoryFreeBytes, memoryLimitBytes],
+          [processesFree, processLimit],
+          [diskFreeBytes, diskLimitBytes],
+        ] as const) {
+          expect([free >= 0, free <= whole, whole > 0]).toEqual([true, true, true]);
+        }
+      }
+      expect(during.processesFree).toBeLessThan(before.processesFree);
+      expect(during.processesFree).toBeLessThan(after.processesFree);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "reclaim releases the processes that a pause has left in memory, once, and the sandbox is resumed as without it",
+    async () => {
+      const { driver } = subject();
+      const everything = { memoryBytes: Number.MAX_SAFE_INTEGER, processes: Number.MAX_SAFE_INTEGER };
+      expect(await driver.reclaim(everything)).toBe(false);
+      if (driver.capabilities.checkpoint !== "memory") return;
+      const spec = subject().spec();
+      const handle = await boot(subject(), spec);
+      await driver.pause(handle, { memory: true }, never);
+      // A resume needs no memory while the sandbox still has all of it.
+      const isKept = (await driver.generation(spec.sandboxId))?.memoryBytes === 0;
+      const before = await driver.capacity();
+      expect(await driver.reclaim(everything)).toBe(isKept);
+      expect((await driver.generation(spec.sandboxId))?.memoryBytes).toBeGreaterThan(0);
+      if (isKept) expect((await driver.capacity()).processesFree).toBeGreaterThan(before.processesFree);
+      expect(await driver.reclaim(everything)).toBe(false);
+      expect((await driver.inspect(handle)).phase).toBe("paused");
+      const resumed = await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
+      expect(await health(await driver.address(resumed))).toBe(204);
+    },
+    TIMEOUT_MS,
+  );
+
+  test("release is refused while there are sandboxes", async () => {
+    const { driver } = subject();
+    const handle = await driver.create(subject().spec(), never);
+    expect(await reasonOf(driver.release())).toBe("sandboxes_left");
+    expect((await driver.inspect(handle)).phase).toBe("created");
+  });
+
+  test("says what the machine can do, one sentence each", async () => {
+    const { checks } = await subject().driver.fingerprint();
+    expect(checks.length).toBeGreaterThan(0);
+    for (const check of checks) {
+      expect([check.name, check.found].every((text) => text.length > 0)).toBe(true);
+      if (check.status !== "ok") expect(check.fix).toBeTruthy();
+    }
+  });
+}
