@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
@@ -8,7 +8,7 @@ import { findHierarchies, mountPoints } from "./cgroup/hierarchies.ts";
 import { readInstance } from "./setup/index.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { REMOVALS } from "./teardown.ts";
-import { TestMachine } from "./testing/machine.ts";
+import { useTestMachine } from "./testing/use-test-machine.ts";
 
 const STEPS = [...createSteps, ...startSteps].map((step) => step.name);
 
@@ -23,16 +23,12 @@ function forkServerPid(): number {
 /** A failure at any step leaves nothing; a `kill -9` at any step leaves what `list` names and `destroy` removes. */
 describe("a create or start that is cut off", () => {
   setDefaultTimeout(60_000);
-  let machine: TestMachine;
+  const machine = useTestMachine();
 
-  beforeAll(async () => {
-    machine = await TestMachine.make();
-  }, 600_000);
   afterEach(() => {
     delete machine.faults.before;
     delete machine.faults.after;
   });
-  afterAll(() => machine?.dispose(), 60_000);
 
   /** Everything of `id` that is left on the machine. */
   const traces = (id: SandboxId): string[] => {

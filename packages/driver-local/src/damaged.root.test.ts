@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { SandboxHandle } from "@boxyard/driver";
 import { takeSnapshot } from "@boxyard/testkit";
 import { DataPaths } from "./state/paths.ts";
 import { copyOf, readRecord } from "./state/record.ts";
-import { TestMachine } from "./testing/machine.ts";
+import { useTestMachine } from "./testing/use-test-machine.ts";
 
-let machine: TestMachine;
-beforeAll(async () => {
-  machine = await TestMachine.make();
-}, 600_000);
-afterAll(() => machine?.dispose(), 60_000);
+const machine = useTestMachine();
 
 const stateOf = ({ sandboxId }: SandboxHandle) => new DataPaths(machine.dataDir).state(sandboxId);
 

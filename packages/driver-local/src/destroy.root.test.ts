@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { SLOWNESS } from "./testing/config.ts";
 import { initAgent, startUnread } from "./testing/exec.ts";
-import { TestMachine } from "./testing/machine.ts";
+import { useTestMachine } from "./testing/use-test-machine.ts";
 
-let machine: TestMachine;
-beforeAll(async () => {
-  machine = await TestMachine.make();
-}, 600_000);
-afterAll(() => machine?.dispose(), 60_000);
+const machine = useTestMachine();
 
 test("a destroy is quick while a client does not read what the sandbox sends", async () => {
   const handle = await machine.boot();

@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { SandboxHandle } from "@boxyard/driver";
 import { eventually, staysTrueFor } from "@boxyard/testkit";
 import { CLOCKS_AND_LOCKS, TRY_LOCKS } from "../testing/clocks-and-locks.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 
 /* Clocks and file locks of programs, over resumes from disk and wakes from memory. */
 
@@ -26,14 +27,12 @@ const SLACK_MS = 1_000;
 const LATE_MS = 20_000;
 const ALLOWED = "shared part-beside reads";
 
-let machine: TestMachine;
+const machine = useTestMachine();
 beforeAll(async () => {
-  machine = await TestMachine.make();
   machine.wakeCache = { lingerMs: 300_000 };
   await machine.reopen();
 }, 600_000);
 afterEach(() => machine.destroyAll(), 60_000);
-afterAll(() => machine?.dispose(), 60_000);
 
 async function look(handle: SandboxHandle, before = 0): Promise<Seen> {
   const address = await machine.driver.address(handle);

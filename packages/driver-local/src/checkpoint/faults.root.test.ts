@@ -1,30 +1,27 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { readInstance } from "../setup/index.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 import { FREE_STEPS, pauseSteps } from "./pause.ts";
 import { rebootSteps, restoreSteps } from "./resume.ts";
 
 /** Every step of a pause and of a resume fails once and is killed once: no sandbox is lost, nothing is left over, and the next call works. */
 describe("a pause or a resume that is cut off", () => {
   setDefaultTimeout(60_000);
-  let machine: TestMachine;
+  const machine = useTestMachine();
   let spec: SandboxSpec;
-  beforeAll(async () => {
-    machine = await TestMachine.make();
-  }, 600_000);
   afterEach(async () => {
     machine.faults.before = () => {};
     machine.faults.after = () => {};
     await machine.destroyAll();
     expect(readdirSync(join(machine.dataDir, "pool/generations"))).toEqual([]);
   }, 60_000);
-  afterAll(() => machine?.dispose(), 60_000);
 
   /** A sandbox with a loop that counts. */
   const counting = async (): Promise<SandboxHandle> => {

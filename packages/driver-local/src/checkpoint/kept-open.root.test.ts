@@ -1,9 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { isAppError } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 
 /** Whenever /root/ask exists, writes `all there` to /root/told, or what is missing. */
 const PROGRAM = `
@@ -77,12 +78,8 @@ const REFUSED: readonly (readonly [what: string, program: string, reason: string
 
 describe("what processes have open", () => {
   setDefaultTimeout(60_000);
-  let machine: TestMachine;
-  beforeAll(async () => {
-    machine = await TestMachine.make();
-  }, 600_000);
+  const machine = useTestMachine();
   afterEach(() => machine.destroyAll(), 60_000);
-  afterAll(() => machine?.dispose(), 60_000);
 
   const start = async (address: AgentAddress, program: string) => {
     await initAgent(address);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle } from "@boxyard/driver";
@@ -6,7 +6,8 @@ import { eventually } from "@boxyard/testkit";
 import { findHierarchies } from "../cgroup/hierarchies.ts";
 import { readInstance } from "../setup/index.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 
 /* A sandbox that has nearly reached its memory limit: the memory that CRIU needs while it works is not charged to the sandbox. */
 
@@ -32,11 +33,7 @@ open("/root/ready", "w").write("x")
 while True: time.sleep(1000)
 `;
 
-let machine: TestMachine;
-beforeAll(async () => {
-  machine = await TestMachine.make();
-}, 600_000);
-afterAll(() => machine?.dispose(), 60_000);
+const machine = useTestMachine();
 
 /** Pid of the holder in the machine's process namespace. */
 function holderOf({ sandboxId }: SandboxHandle): number {

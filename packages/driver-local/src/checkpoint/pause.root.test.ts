@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAddress } from "@boxyard/driver";
@@ -6,19 +6,16 @@ import { eventually } from "@boxyard/testkit";
 import { unmountPool } from "../pool-storage/index.ts";
 import { getxattr } from "../sys/libc.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
 import { REAL_PROGRAM } from "../testing/real-program.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 import { SET_LOCKS } from "./restore.ts";
 import { canSetLocks } from "./set-locks.ts";
 
 describe("pause and resume", () => {
   setDefaultTimeout(60_000);
-  let machine: TestMachine;
-  beforeAll(async () => {
-    machine = await TestMachine.make();
-  }, 600_000);
+  const machine = useTestMachine();
   afterEach(() => machine.destroyAll(), 60_000);
-  afterAll(() => machine?.dispose(), 60_000);
 
   test("after a resume, processes go on with their memory, and the disk is unchanged", async () => {
     const { driver } = machine;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
@@ -8,7 +8,8 @@ import { isAlive } from "../runtime/process.ts";
 import { readInstance } from "../setup/index.ts";
 import { readRecord } from "../state/record.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 import { STAND } from "./pause.ts";
 import { wakeSteps } from "./wake.ts";
 
@@ -28,11 +29,10 @@ while True:
 
 describe("a paused sandbox that stays in memory", () => {
   setDefaultTimeout(60_000);
-  let machine: TestMachine;
+  const machine = useTestMachine();
   let spec: SandboxSpec;
   let handle: SandboxHandle;
   beforeAll(async () => {
-    machine = await TestMachine.make();
     machine.wakeCache = { lingerMs: 300_000 };
     await machine.reopen();
   }, 600_000);
@@ -43,7 +43,6 @@ describe("a paused sandbox that stays in memory", () => {
     await machine.destroyAll();
     expect(readdirSync(join(machine.dataDir, "pool/generations"))).toEqual([]);
   }, 60_000);
-  afterAll(() => machine?.dispose(), 60_000);
 
   const boot = async (resources?: Partial<SandboxSpec["resources"]>) => {
     spec = machine.spec(resources);

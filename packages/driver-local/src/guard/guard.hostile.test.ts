@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "@boxyard/core";
@@ -9,18 +9,14 @@ import { findHierarchies } from "../cgroup/hierarchies.ts";
 import { InstanceCgroups } from "../cgroup/instance.ts";
 import { DataPaths } from "../state/paths.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { TestMachine } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 import { type Guarded, MemoryGuard } from "./guard.ts";
 import { runningSandboxes } from "./running.ts";
 import { uncountedBytes } from "./socket-memory.ts";
 
 setDefaultTimeout(60_000);
 const MIB = 1 << 20;
-let machine: TestMachine;
-beforeAll(async () => {
-  machine = await TestMachine.make();
-}, 600_000);
-afterAll(() => machine?.dispose(), 60_000);
+const machine = useTestMachine();
 
 /** Netlink sockets full of answers that are not read: some 200 KiB each. */
 const TAKE = (sockets: number) => `

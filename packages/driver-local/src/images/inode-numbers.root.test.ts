@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import type { SandboxHandle } from "@boxyard/driver";
 import { makeTar } from "@boxyard/driver/fake";
 import { exec, initAgent } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 
 /* Device and inode numbers that a program in a sandbox sees: no two directories of one tree may have the same pair. */
 
 setDefaultTimeout(60_000);
-let machine: TestMachine;
-beforeAll(async () => {
-  machine = await TestMachine.make();
-}, 600_000);
-afterAll(() => machine?.dispose(), 60_000);
+const machine = useTestMachine();
 
 async function run(handle: SandboxHandle, command: string): Promise<string> {
   const { output, exitCode } = await exec(await machine.driver.address(handle), command);

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { makeTar } from "@boxyard/driver/fake";
-import { TestMachine } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 
 /* Layers that are being made or read while something else happens. */
 
 setDefaultTimeout(30_000);
-let machine: TestMachine;
-beforeAll(async () => {
-  machine = await TestMachine.make();
-}, 600_000);
-afterAll(() => machine?.dispose(), 60_000);
+const machine = useTestMachine();
 
 const never = new AbortController().signal;
 

@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { exec, initAgent } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 
 /*
  * A pool of 8 GiB, and sandboxes that may each write 7 GiB: what one takes must leave room for the others and for the file system itself.
@@ -14,11 +15,7 @@ setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
 const LIMIT = 7 * 1024 * MIB;
 
-let machine: TestMachine;
-beforeAll(async () => {
-  machine = await TestMachine.make();
-}, 600_000);
-afterAll(() => machine?.dispose(), 60_000);
+const machine = useTestMachine();
 afterEach(() => machine.destroyAll());
 
 async function boot(): Promise<{ handle: SandboxHandle; address: AgentAddress }> {

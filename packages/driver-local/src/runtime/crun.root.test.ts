@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { compile, encode } from "../oci/seccomp/bpf.ts";
 import { syscall } from "../sys/libc.ts";
-import { TestMachine } from "../testing/machine.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 
 const ST_RDONLY = 1n;
 /** Words of struct statfs, and the one of its flags. */
@@ -11,11 +11,7 @@ const STATFS_WORDS = 15;
 const FLAGS = 10;
 
 describe("crun", () => {
-  let machine: TestMachine;
-  beforeAll(async () => {
-    machine = await TestMachine.make("crun");
-  }, 60_000);
-  afterAll(() => machine?.dispose(), 60_000);
+  const machine = useTestMachine("crun");
 
   test("crun applies the filter that the driver has compiled", async () => {
     const spec = machine.spec();

@@ -1,11 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 import { captureSteps } from "./capture.ts";
 import { createFromDiskSteps, createFromMemorySteps, rollBackToDiskSteps, rollBackToMemorySteps, startFromMemorySteps } from "./steps.ts";
 
@@ -19,10 +20,9 @@ const pointsOf = (steps: readonly { readonly name: string }[]) =>
 /** Every step of a capture, of a start from a snapshot and of a rollback fails once and is killed once. */
 describe("snapshots that are cut off", () => {
   setDefaultTimeout(120_000);
-  let machine: TestMachine;
+  const machine = useTestMachine();
   let source: { readonly spec: SandboxSpec; readonly handle: SandboxHandle };
   beforeAll(async () => {
-    machine = await TestMachine.make();
     source = await counting();
   }, 600_000);
   afterEach(async () => {
@@ -36,7 +36,6 @@ describe("snapshots that are cut off", () => {
     expect(readdirSync(join(machine.dataDir, "pool/sandboxes"))).toEqual([source.handle.sandboxId]);
     await goesOn(source.handle);
   }, 60_000);
-  afterAll(() => machine?.dispose(), 60_000);
 
   /** A sandbox with a loop that counts. */
   const counting = async () => {

@@ -1,24 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAddress, SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
-import { never, TestMachine } from "../testing/machine.ts";
+import { never } from "../testing/machine.ts";
 import { REAL_PROGRAM } from "../testing/real-program.ts";
+import { useTestMachine } from "../testing/use-test-machine.ts";
 
 describe("snapshots", () => {
   setDefaultTimeout(60_000);
-  let machine: TestMachine;
-  beforeAll(async () => {
-    machine = await TestMachine.make();
-  }, 600_000);
+  const machine = useTestMachine();
   afterEach(async () => {
     await machine.destroyAll();
     for (const { id } of await machine.driver.snapshots.list()) await machine.driver.snapshots.remove(id);
     expect(readdirSync(join(machine.dataDir, "pool/snapshots"))).toEqual([]);
   }, 60_000);
-  afterAll(() => machine?.dispose(), 60_000);
 
   const capture = (handle: SandboxHandle, id: string, memory = true) => machine.driver.snapshots.capture(handle, { id, memory }, never);
   const specFrom = (snapshot: string, memory = true): SandboxSpec => ({

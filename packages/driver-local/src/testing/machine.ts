@@ -34,7 +34,6 @@ export function testSpec(dataDir: string, resources: Partial<SandboxSpec["resour
 export class TestMachine {
   /** Faults of the open driver, and of drivers that are opened later. */
   readonly faults: StepObserver = {};
-  readonly directory: TestDataDir;
   /** For the driver that is opened next, as the fields below. */
   criuLimitMs: number | undefined;
   /** By default no paused sandbox stays in memory. */
@@ -42,26 +41,42 @@ export class TestMachine {
   diskBandwidth: number | undefined;
   reserve: Reserve | undefined;
   private open: LocalDriver | undefined;
-
+  private made: TestDataDir | undefined;
   private readonly runtime: RuntimeName | undefined;
 
-  private constructor(directory: TestDataDir, runtime: RuntimeName | undefined) {
-    this.directory = directory;
+  private constructor(runtime: RuntimeName | undefined) {
     this.runtime = runtime;
+  }
+
+  /** A machine that `setUp` makes. */
+  static unmade(runtime?: RuntimeName): TestMachine {
+    return new TestMachine(runtime);
   }
 
   /** `runtime`: default, the driver's choice (usually crun). `parent`: directory for the data directory; default: the temporary directory. */
   static async make(runtime?: RuntimeName, parent?: string, reserve?: Reserve): Promise<TestMachine> {
-    const options = { ...(parent !== undefined && { parent }), ...(PREPARED_POOL !== undefined && { prepared: PREPARED_POOL }) };
-    const machine = new TestMachine(await makeTestDataDir(options), runtime);
+    const machine = new TestMachine(runtime);
     machine.reserve = reserve;
+    await machine.setUp(parent);
+    return machine;
+  }
+
+  /** Makes the data directory and opens the driver. */
+  async setUp(parent?: string): Promise<void> {
+    const options = { ...(parent !== undefined && { parent }), ...(PREPARED_POOL !== undefined && { prepared: PREPARED_POOL }) };
+    this.made = await makeTestDataDir(options);
     try {
-      await machine.reopen();
-      return machine;
+      await this.reopen();
     } catch (error) {
-      await machine.directory.remove();
+      await this.made.remove();
+      this.made = undefined;
       throw error;
     }
+  }
+
+  get directory(): TestDataDir {
+    if (!this.made) throw new Error("the machine has not been set up");
+    return this.made;
   }
 
   get dataDir(): string {
@@ -127,8 +142,9 @@ export class TestMachine {
     for (const handle of await this.driver.list()) await this.driver.destroy(handle);
   }
 
-  /** Destroys all sandboxes, releases everything on the machine, and removes the data directory. */
+  /** Destroys all sandboxes, releases everything on the machine, and removes the data directory. Does nothing after a set-up that failed. */
   async dispose(): Promise<void> {
+    if (!this.made) return;
     await this.destroyAll();
     await this.driver.release();
     this.open = undefined;
