@@ -31,10 +31,14 @@ const WAYS: Readonly<Record<Kept, Way>> = {
   resume: { first: pauseToDisk, ask: (ask) => ask("resume"), pausedBehind: "resume intent" },
   rollback: { first: captured, ask: (ask) => ask("rollback", { snapshotID }), pausedBehind: "rollback keep" },
   snapshot: { ask: (ask) => ask("snapshots") },
+  // A copy that is made before the server dies is a sandbox, as after a create whose answer is lost.
+  fork: { ask: (ask) => ask("fork") },
   setEgress: {
     ask: () => platform().api({ method: "PUT", path: `/sandboxes/${sandbox.id}/network`, body: { allow_internet_access: false } }),
   },
 };
+
+const allSandboxes = async () => (await platform().api({ path: "/v2/sandboxes" })).body as { sandboxID: string }[];
 
 /** So that the next resume reads the image. */
 function pauseToDisk(ask: Ask): Promise<ApiReply> {
@@ -72,7 +76,7 @@ beforeEach(async () => {
   before = await counted();
 });
 afterEach(async () => {
-  await platform().api({ method: "DELETE", path: `/sandboxes/${sandbox.id}` });
+  for (const { sandboxID } of await allSandboxes()) await platform().api({ method: "DELETE", path: `/sandboxes/${sandboxID}` });
   await eventually("nothing is kept", () => keptSandboxes(platform()).length === 0);
 });
 

@@ -10,7 +10,7 @@ import {
   STAND,
   wakeSteps,
 } from "@boxyard/driver-local/faults";
-import { BUILD_POINTS as buildSteps, pointsOf, TRANSITIONS, type TransitionName } from "@boxyard/server/faults";
+import { BUILD_POINTS as buildSteps, pointsOf, SEQUENCES, TRANSITIONS } from "@boxyard/server/faults";
 import type { FaultPoint } from "./faults.ts";
 
 const at = (layer: FaultPoint["layer"], steps: readonly string[]) => steps.map((step) => ({ layer, step }));
@@ -28,14 +28,17 @@ const WITHIN: Readonly<Record<string, readonly string[]>> = {
   "bootAnew keep": names(pauseSteps),
   "bootAnew boot": names(rebootSteps),
   "snapshot capture": names(captureSteps),
+  "fork capture": names(captureSteps),
 };
 
 const inOrder = (steps: readonly string[]) => steps.flatMap((step) => [...at("server", [step]), ...at("driver", WITHIN[step] ?? [])]);
 
-/** Every step of each transition of a sandbox, of the server's and of the driver's, in the order in which they come. */
+const LISTS = { ...TRANSITIONS, ...SEQUENCES };
+
+/** Every step of each transition and sequence, of the server's and of the driver's, in the order in which they come. */
 export const TRANSITION_POINTS = Object.fromEntries(
-  Object.entries(TRANSITIONS).map(([name, transition]) => [name, inOrder(pointsOf(transition))]),
-) as Readonly<Record<TransitionName, ReturnType<typeof inOrder>>>;
+  Object.entries(LISTS).map(([name, list]) => [name, inOrder(pointsOf(list))]),
+) as Readonly<Record<keyof typeof LISTS, ReturnType<typeof inOrder>>>;
 
 export const { create: CREATE_POINTS, kill: KILL_POINTS } = TRANSITION_POINTS;
 

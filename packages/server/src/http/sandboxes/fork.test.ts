@@ -3,7 +3,7 @@ import { AppError, newSandboxId } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
 import { pointsOf } from "../../sandboxes/engine/transition.ts";
-import { TRANSITIONS } from "../../sandboxes/transitions/index.ts";
+import { SEQUENCES, TRANSITIONS } from "../../sandboxes/transitions/index.ts";
 import { holdAt, Place } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
@@ -172,23 +172,48 @@ test("a pause during a fork waits for the capture alone, and a fork during a pau
   expect([(await fork({})).status, (await pausing).status]).toEqual([409, 204]);
 });
 
-test.each([...pointsOf(TRANSITIONS.snapshot), ...pointsOf(TRANSITIONS.create)])(
-  "a server removes what a server left that was killed during a fork (before %s)",
-  async (point) => {
+/** Every point of a fork, and of the transitions that it runs. */
+const POINTS = [...pointsOf(TRANSITIONS.snapshot), ...pointsOf(TRANSITIONS.create), ...pointsOf(SEQUENCES.fork)];
+/** Killed here, a server leaves copies that are sandboxes already. */
+const hasCopies = (point: string) => point === "fork releaseSnapshot";
+
+describe.each(POINTS)("a fork with a fault at '%s'", (failing) => {
+  test.each(["before", "after"] as const)("(%s it) leaves no copy that its client does not know, and no snapshot", async (when) => {
     await using place = new Place();
-    const first = await place.boot();
-    const { sandboxID } = await first.create();
-    await place.crash(first);
-    const { observer, reached } = holdAt(point);
-    const second = await place.boot({ observer });
-    const asked = second.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 3 }).catch(() => undefined);
-    await reached;
-    await place.crash(second);
-    await asked;
-    const third = await place.boot();
-    await third.server.adoption.removals;
-    await third.server.sweep.once();
-    expect([[...place.world.sandboxes.keys()], place.world.snapshots.size]).toEqual([[sandboxID], 0]);
-    expect(idsOf((await third.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 2 })).body).length).toBe(2);
-  },
-);
+    let left = 0;
+    const hook = (at: string) => (point: string) => {
+      if (point === failing && at === when && left-- > 0) throw new Error("injected");
+    };
+    const server = await place.boot({ observer: { before: hook("before"), after: hook("after") } });
+    const { sandboxID } = await server.create();
+    const ask = () => server.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 2 });
+    left = 1;
+    const { status, body } = await ask();
+    const isOfCopy = failing.startsWith("create ");
+    expect(status).toBe(isOfCopy ? 201 : 503);
+    const made = isOfCopy ? idsOf(body) : [];
+    expect(made).toHaveLength(isOfCopy ? 1 : 0);
+    await eventually("nothing else is left", () => place.world.sandboxes.size === 1 + made.length && place.world.snapshots.size === 0);
+    expect((await server.call("GET", `/sandboxes/${sandboxID}`)).body.state).toBe("running");
+    expect(idsOf((await ask()).body)).toHaveLength(2);
+  });
+});
+
+test.each(POINTS)("a server removes what a server left that was killed during a fork (before %s)", async (point) => {
+  await using place = new Place();
+  const first = await place.boot();
+  const { sandboxID } = await first.create();
+  await place.crash(first);
+  const { observer, reached } = holdAt(point);
+  const second = await place.boot({ observer });
+  const asked = second.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 3 }).catch(() => undefined);
+  await reached;
+  await place.crash(second);
+  await asked;
+  const third = await place.boot();
+  await third.server.adoption.removals;
+  await third.server.sweep.once();
+  const { sandboxes, snapshots } = place.world;
+  expect([sandboxes.has(sandboxID), sandboxes.size, snapshots.size]).toEqual([true, hasCopies(point) ? 4 : 1, 0]);
+  expect(idsOf((await third.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 2 })).body).length).toBe(2);
+});

@@ -10,8 +10,9 @@ import { resume } from "../transitions/resume.ts";
 import { LivingSandboxes } from "./living.ts";
 import type { EngineParts } from "./parts.ts";
 import { mayWake, Reach } from "./reach.ts";
-import { type RunOptions, runTransition, type WriteHow } from "./run.ts";
+import { type RunOptions, runSequence, runTransition, type WriteHow } from "./run.ts";
 import { type Incarnation, Sandbox } from "./sandbox.ts";
+import type { Sequence } from "./sequence.ts";
 import type { Transition, TransitionContext } from "./transition.ts";
 
 const RETRY_MS = 5000;
@@ -100,6 +101,11 @@ export class Engine {
       if (sandbox.state !== "running") throw wrongState(sandbox);
       return work();
     });
+  }
+
+  /** Runs a sequence, whose steps run transitions of several sandboxes; it waits for no turn itself. `about`: the sandbox that is named in the log. */
+  runSequence<Context>(sequence: Sequence<Context>, context: Context, about: SandboxId, signal: AbortSignal): Promise<void> {
+    return runSequence(this.parts, sequence, context, about, signal);
   }
 
   /** Changes the record of a sandbox, but not its state. To be called in the sandbox's turn only. */

@@ -1,7 +1,8 @@
-import { Cleanup, type LivingState, runSteps, type SandboxState, type Step, type StepObserver } from "@boxyard/core";
+import { Cleanup, type LivingState, runSteps, type SandboxId, type SandboxState, type Step, type StepObserver } from "@boxyard/core";
 import type { SandboxChange } from "../../store/index.ts";
 import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
+import type { Sequence } from "./sequence.ts";
 import { type AnyTransition, INTENT, RESULT, type Settled, type Took, type Transition, type TransitionContext } from "./transition.ts";
 
 /** How a change is written: to memory or the store first. `ignoresStore`: a failure of the store is logged, and memory changes anyway. */
@@ -48,6 +49,18 @@ export async function runTransition<Input, Context extends TransitionContext>(
   }
   undo.disarm();
   transition.done?.(context, { totalMs: rounded(parts.clock.monotonic() - startedAt), steps: took } satisfies Took);
+}
+
+/** Runs the steps of a sequence. When this throws, the undo actions have run. `about`: the sandbox that is named in the log. */
+export async function runSequence<Context>(
+  parts: EngineParts,
+  { name, steps }: Sequence<Context>,
+  context: Context,
+  about: SandboxId,
+  signal: AbortSignal,
+): Promise<void> {
+  const undo = new Cleanup((_name, error) => parts.events.undoFailed(about, name, error));
+  await runSteps(steps, context, undo, signal, observerOf(parts, name, {}));
 }
 
 function intentOf<Input, Context extends TransitionContext>(transition: Transition<Input, Context>, write: Write): Step<Context> {

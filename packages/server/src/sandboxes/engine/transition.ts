@@ -2,6 +2,7 @@ import type { LivingState, SandboxState, Step } from "@boxyard/core";
 import type { SandboxChange } from "../../store/index.ts";
 import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
+import type { AnySequence } from "./sequence.ts";
 
 /** What every step can use. A transition adds the values that its steps pass to each other. */
 export interface TransitionContext {
@@ -76,7 +77,9 @@ export type AnyTransition = Transition<any, any>;
 export const INTENT = "intent";
 export const RESULT = "result";
 
-/** The points at which observers are called in a transition, in order: `create intent`, `create start`, … */
-export function pointsOf({ name, steps }: AnyTransition): string[] {
-  return [INTENT, ...steps.map((step) => step.name), RESULT].map((point) => `${name} ${point}`);
+/** The points at which observers are called in a transition, or in a sequence, in order: `create intent`, `create start`, … */
+export function pointsOf(list: AnyTransition | AnySequence): string[] {
+  const steps = list.steps.map((step) => step.name);
+  const points = "via" in list ? [INTENT, ...steps, RESULT] : steps;
+  return points.map((point) => `${list.name} ${point}`);
 }

@@ -1,22 +1,14 @@
 import { createHash } from "node:crypto";
-import { AppError, atOnce, type Clock, type SandboxId, type TeamId } from "@boxyard/core";
-import type { SandboxRecord, Store } from "../../store/index.ts";
-import type { CreateGate } from "../create/create-gate.ts";
+import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
+import type { Store } from "../../store/index.ts";
 import { checkTimeout } from "../create/create-request.ts";
 import type { Idempotency } from "../create/idempotency.ts";
-import { type MakerParts, makeSandbox } from "../create/maker.ts";
-import { CREATE_MS } from "../create/new-record.ts";
-import { newInitKey } from "../tokens.ts";
-import type { CreateTemplate } from "../transitions/create.ts";
-import { captureFailure, snapshot } from "../transitions/snapshot.ts";
-import type { SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
+import { type ForkContext, type Forked, type ForkParts, fork } from "../transitions/fork.ts";
+import { captureFailure } from "../transitions/snapshot.ts";
 
-export interface ForkServiceParts extends MakerParts {
-  readonly gate: CreateGate;
+export interface ForkServiceParts extends ForkParts {
   readonly idempotency: Idempotency;
-  readonly snapshotKeeper: SnapshotKeeper;
   readonly store: Store;
-  readonly clock: Clock;
   readonly maxTimeoutHours: number;
 }
 
@@ -28,12 +20,6 @@ export interface ForkWish {
   /** Aborts when the caller has gone. */
   readonly signal: AbortSignal;
 }
-
-/** One copy, or the error that its create failed with. */
-export type Forked = { readonly record: SandboxRecord } | { readonly error: AppError };
-
-/** Copies of one fork that are made at once. Each passes the gate of all creates. */
-const AT_ONCE = 8;
 
 /** Makes copies of running sandboxes: one capture with memory, from which each copy starts with ids, tokens and a lifetime of its own. */
 export class ForkService {
@@ -64,46 +50,13 @@ export class ForkService {
     const { engine, admission, snapshotKeeper } = this.parts;
     const source = engine.sandboxes.visibleOf(teamId, id);
     admission.checkPlace();
-    try {
-      using held = snapshotKeeper.hold({ isPassing: true });
-      await engine.run(source, snapshot, { id: held.id, memory: true }, { signal: caller }).catch((error: unknown) => {
-        throw captureFailure("forked", id, error);
-      });
-      const copies = await this.copies(source.record, held.id, ids, timeoutMs, caller);
-      await this.removeForgotten(copies, caller);
-      return copies;
-    } finally {
-      // The copies do not need the snapshot. If its removal fails, the sweep removes it.
-      await snapshotKeeper.collect().catch(() => {});
-    }
-  }
-
-  private async copies(source: SandboxRecord, held: string, ids: readonly SandboxId[], timeoutMs: number, caller: AbortSignal) {
-    const { gate, clock } = this.parts;
-    const { templateEnv, commands } = source.facts;
-    const input: CreateTemplate = { env: templateEnv ?? {}, ...commands, from: { snapshot: held, memory: true } };
+    const held = snapshotKeeper.hold({ isPassing: true });
     const copies: Forked[] = [];
-    await atOnce(ids.entries(), AT_ONCE, async ([i, id]) => {
-      const wanted = () => copyOf(source, id, timeoutMs, clock.now());
-      copies[i] = await gate
-        .run(caller, () => makeSandbox(this.parts, wanted(), input, caller))
-        .then(
-          (record) => ({ record }),
-          (error: unknown) => ({ error: told(error) }),
-        );
+    const context: ForkContext = { parts: this.parts, source, captured: source.record, ids, timeoutMs, caller, held, copies };
+    await engine.runSequence(fork, context, id, caller).catch((error: unknown) => {
+      throw captureFailure("forked", id, error);
     });
     return copies;
-  }
-
-  /** Removes the copies when the caller has gone, who does not know their ids. */
-  private async removeForgotten(copies: readonly Forked[], caller: AbortSignal): Promise<void> {
-    if (!caller.aborted) return;
-    const { sandboxes } = this.parts.engine;
-    for (const copy of copies) {
-      const sandbox = "record" in copy ? sandboxes.find(copy.record.id) : undefined;
-      if (sandbox) await this.parts.engine.end(sandbox, "requested").catch(() => {});
-    }
-    throw new AppError("canceled", "The client has gone", { reason: "client_gone" });
   }
 
   private async recall(ids: readonly SandboxId[]): Promise<Forked[] | undefined> {
@@ -119,24 +72,3 @@ function copyIds(first: SandboxId, count: number): SandboxId[] {
   const nth = (i: number) => `i${createHash("sha256").update(`${first}/${i}`).digest("hex").slice(0, 20)}` as SandboxId;
   return Array.from({ length: count }, (_, i) => (i === 0 ? first : nth(i)));
 }
-
-/** The record of a copy: the source's facts and settings, with an id, an init key and a lifetime of its own. */
-function copyOf(source: SandboxRecord, id: SandboxId, timeoutMs: number, now: number): SandboxRecord {
-  const { owner, teamId, templateId, facts } = source;
-  const { pauseMode: _, ...settings } = source.settings;
-  return {
-    id,
-    owner,
-    teamId,
-    templateId,
-    state: "creating",
-    incarnation: 1,
-    createdAt: now,
-    endAt: now + CREATE_MS,
-    facts: { ...facts, initKey: newInitKey(), timeoutMs },
-    settings,
-  };
-}
-
-const told = (error: unknown): AppError =>
-  error instanceof AppError ? error : new AppError("internal", "The copy could not be made; the server's log says why", { cause: error });

@@ -1,6 +1,8 @@
+import type { AnySequence } from "../engine/sequence.ts";
 import type { AnyTransition } from "../engine/transition.ts";
 import { bootAnew } from "./boot-anew.ts";
 import { createTransition } from "./create.ts";
+import { fork } from "./fork.ts";
 import { kill } from "./kill.ts";
 import { pause } from "./pause.ts";
 import { resume } from "./resume.ts";
@@ -19,5 +21,8 @@ export const TRANSITIONS = {
   rollback,
   bootAnew,
 } as const satisfies Readonly<Record<string, AnyTransition>>;
+
+/** Every list of steps over several sandboxes; the same suites run over these. */
+export const SEQUENCES = { fork } as const satisfies Readonly<Record<string, AnySequence>>;
 
 export type TransitionName = keyof typeof TRANSITIONS;

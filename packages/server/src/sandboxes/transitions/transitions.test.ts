@@ -6,7 +6,7 @@ import type { TestServer } from "../../testing/test-server.ts";
 import { type AnyTransition, pointsOf } from "../engine/transition.ts";
 import { ANSWERS } from "./adopt.ts";
 import { bootAnew } from "./boot-anew.ts";
-import { TRANSITIONS, type TransitionName } from "./index.ts";
+import { SEQUENCES, TRANSITIONS, type TransitionName } from "./index.ts";
 
 const LIVING = Object.keys(MOVES).filter((state) => state !== "dead") as LivingState[];
 const transitions = Object.values(TRANSITIONS) as readonly AnyTransition[];
@@ -167,5 +167,44 @@ describe.each(places)("%s that fails at '%s'", (name, failing) => {
     else expect(await stateOf(third, id)).toBe(stateAfter(when, false));
     expect((await ASK[name](third, id)).status).toBeLessThan(500);
     if (transition.onFailure !== "remove") expect(await stateOf(third, id)).toBe(transition.to);
+  });
+});
+
+type SequenceName = keyof typeof SEQUENCES;
+
+/** How a client asks for each sequence, about the sandbox `id`. A sequence without its line does not compile. */
+const ASK_SEQUENCE: Readonly<Record<SequenceName, (s: TestServer, id: string) => Promise<{ status: number }>>> = {
+  fork: (s, id) => s.call("POST", `/sandboxes/${id}/fork`, { count: 2 }),
+};
+const sequencePlaces = (Object.keys(SEQUENCES) as SequenceName[]).flatMap((name) =>
+  pointsOf(SEQUENCES[name]).map((point) => [name, point] as const),
+);
+
+describe.each(sequencePlaces)("the sequence %s that fails at '%s'", (name, failing) => {
+  test.each(["before", "after"] as const)("(%s it) is undone: the sandbox of before is all that is left", async (when) => {
+    await using place = new Place();
+    let left = 1;
+    const { s, id } = await withSandbox(place, (point, at) => {
+      if (point === failing && at === when && left-- > 0) throw new Error("injected");
+    });
+    expect((await ASK_SEQUENCE[name](s, id)).status).toBe(503);
+    await eventually("everything is consistent", () => isConsistent(s, place));
+    expect([[...place.world.sandboxes.keys()], await stateOf(s, id)]).toEqual([[id], "running"]);
+    expect((await ASK_SEQUENCE[name](s, id)).status).toBeLessThan(300);
+  });
+
+  test.each(["before", "after"] as const)("(the server killed %s it) leaves everything consistent to the next server", async (when) => {
+    await using place = new Place();
+    const { observer, reached } = holdAt(failing, when);
+    const first = await place.boot({ observer });
+    const { sandboxID: id } = await first.create();
+    void ASK_SEQUENCE[name](first, id).catch(() => undefined);
+    await reached;
+    await place.crash(first);
+    const second = await place.boot();
+    await second.server.adoption.removals;
+    await second.server.sweep.once();
+    expect([await isConsistent(second, place), await stateOf(second, id)]).toEqual([true, "running"]);
+    expect((await ASK_SEQUENCE[name](second, id)).status).toBeLessThan(300);
   });
 });

@@ -1,0 +1,114 @@
+import { AppError, atOnce, type Clock, type SandboxId, type Step } from "@boxyard/core";
+import type { SandboxRecord } from "../../store/index.ts";
+import type { CreateGate } from "../create/create-gate.ts";
+import { type MakerParts, makeSandbox } from "../create/maker.ts";
+import { CREATE_MS } from "../create/new-record.ts";
+import type { Sandbox } from "../engine/sandbox.ts";
+import type { Sequence } from "../engine/sequence.ts";
+import { newInitKey } from "../tokens.ts";
+import type { HeldSnapshot, SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
+import type { CreateTemplate } from "./create.ts";
+import { snapshot } from "./snapshot.ts";
+
+export interface ForkParts extends MakerParts {
+  readonly gate: CreateGate;
+  readonly snapshotKeeper: SnapshotKeeper;
+  readonly clock: Clock;
+}
+
+/** One copy, or the error that its create failed with. */
+export type Forked = { readonly record: SandboxRecord } | { readonly error: AppError };
+
+export interface ForkContext {
+  readonly parts: ForkParts;
+  readonly source: Sandbox;
+  /** The ids of the copies. */
+  readonly ids: readonly SandboxId[];
+  /** Lifetime of each copy. */
+  readonly timeoutMs: number;
+  /** Aborts when the caller has gone. */
+  readonly caller: AbortSignal;
+  /** The snapshot that the copies begin with; it is noted in no store. */
+  readonly held: HeldSnapshot;
+  /** The record of the source at its capture. */
+  captured: SandboxRecord;
+  /** The results of `makeCopies`, in the order of the ids. */
+  readonly copies: Forked[];
+}
+
+/** Copies of one fork that are made at once. Each passes the gate of all creates. */
+const AT_ONCE = 8;
+
+const capture: Step<ForkContext> = {
+  name: "capture",
+  async run(context, undo) {
+    const { parts, source, held, caller } = context;
+    undo.add("releaseSnapshot", () => release(context));
+    context.captured = await parts.engine.run(source, snapshot, { id: held.id, memory: true }, { signal: caller });
+  },
+};
+
+/** A copy that cannot be made is an error among the results. When the caller has gone, who does not know the ids, all copies are removed. */
+const makeCopies: Step<ForkContext> = {
+  name: "makeCopies",
+  async run(context, undo) {
+    const { parts, ids, caller, copies } = context;
+    undo.add("endCopies", () => atOnce(ids, AT_ONCE, (id) => endCopy(parts, id)));
+    await atOnce(ids.entries(), AT_ONCE, async ([i, id]) => {
+      copies[i] = await makeCopy(context, id).then(
+        (record) => ({ record }),
+        (error: unknown) => ({ error: told(error) }),
+      );
+    });
+    if (caller.aborted) throw new AppError("canceled", "The client has gone", { reason: "client_gone" });
+  },
+};
+
+/** The copies do not need the snapshot. */
+const releaseSnapshot: Step<ForkContext> = { name: "releaseSnapshot", run: release };
+
+/** If the removal of the snapshot fails, the sweep removes it. Repeatable. */
+async function release({ parts, held }: ForkContext): Promise<void> {
+  held[Symbol.dispose]();
+  await parts.snapshotKeeper.collect().catch(() => {});
+}
+
+function makeCopy({ parts, captured, timeoutMs, caller, held }: ForkContext, id: SandboxId): Promise<SandboxRecord> {
+  const { templateEnv, commands } = captured.facts;
+  const input: CreateTemplate = { env: templateEnv ?? {}, ...commands, from: { snapshot: held.id, memory: true } };
+  return parts.gate.run(caller, () => makeSandbox(parts, copyOf(captured, id, timeoutMs, parts.clock.now()), input, caller));
+}
+
+/** If the removal fails, the sweep tries again. */
+async function endCopy({ engine }: ForkParts, id: SandboxId): Promise<void> {
+  const copy = engine.sandboxes.find(id);
+  if (copy) await engine.end(copy, "requested").catch(() => {});
+}
+
+/**
+ * Makes copies of a running sandbox, each with ids, tokens and a lifetime of its own. This is no transition of the source, which runs on, and may
+ * be paused or killed, while its copies are made; each copy is a sandbox with a `create` of its own. So it is a sequence: after a failure no copy is
+ * left. A server that dies has made the copies whose creates were done, as with a create whose answer is lost; the others are removed.
+ */
+export const fork: Sequence<ForkContext> = { name: "fork", steps: [capture, makeCopies, releaseSnapshot] };
+
+/** The record of a copy: the source's facts and settings, with an id, an init key and a lifetime of its own. */
+function copyOf(source: SandboxRecord, id: SandboxId, timeoutMs: number, now: number): SandboxRecord {
+  const { owner, teamId, templateId, facts } = source;
+  const { pauseMode: _, ...settings } = source.settings;
+  return {
+    id,
+    owner,
+    teamId,
+    templateId,
+    state: "creating",
+    incarnation: 1,
+    createdAt: now,
+    endAt: now + CREATE_MS,
+    facts: { ...facts, initKey: newInitKey(), timeoutMs },
+    settings,
+  };
+}
+
+const told = (error: unknown): AppError =>
+  error instanceof AppError ? error : new AppError("internal", "The copy could not be made; the server's log says why", { cause: error });
