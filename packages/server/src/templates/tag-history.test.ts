@@ -10,8 +10,9 @@ function historyOf(given: Record<string, readonly number[]>): TagHistory {
   const all = Object.entries(given).flatMap(([tag, times]) =>
     times.map((assignedAt): TagAssignment => ({ tag, buildId: `${tag}${assignedAt}`, assignedAt, buildCreatedAt: 0 })),
   );
+  const versions = Object.entries(given).map(([tag, [assignedAt]]) => ({ tag, buildId: `${tag}${assignedAt}`, assignedAt }));
   const deps = {
-    templates: { findOwn: (teamId: TeamId, name: string) => ({ record: { id: `${teamId}/${name}`, name } }) },
+    templates: { findOwn: (teamId: TeamId, name: string) => ({ record: { id: `${teamId}/${name}`, name }, versions }) },
     store: { templates: { listAssignments: async (id: string) => (id === "team/app" ? all : []) } },
   };
   return new TagHistory(deps as unknown as TagHistoryDeps);
@@ -39,6 +40,14 @@ test.each(["latest_desc", "latest_asc", "name_asc", "name_desc"] as const)(
     expect(await tagsOf(historyOf(left), { sort, after: next })).toEqual(whole.slice(2));
   },
 );
+
+test("the present tags come newest first, equal times by name, and are looked up as they are kept", () => {
+  const history = historyOf({ v1: [5, 1], v2: [9], default: [5] });
+  expect(history.current(TEAM, "app").map(({ tag }) => tag)).toEqual(["v2", "default", "v1"]);
+  expect(history.lookUp(TEAM, "app", " V1")).toEqual({ tag: "v1", exists: true });
+  expect(history.lookUp(TEAM, "app", "v3")).toEqual({ tag: "v3", exists: false });
+  expect(() => history.lookUp(TEAM, "app", "a b")).toThrow("tag: 'a b' is not a tag");
+});
 
 test("tags are searched by a part, in any case", async () => {
   const history = historyOf({ v1: [1], "my-v2": [2], default: [3] });
