@@ -75,10 +75,16 @@ async function pythonProgram(): Promise<string> {
   return (await mustRun(["python3", "-c", "import sys; print(sys.executable)"], {})).trim();
 }
 
+/** The one that comes with Python may be older, and then takes twice as long: it looks at each file of each version that a package ever had. */
+const PIP = "pip==26.3";
+
 /** A Python with pip. The directory is moved after it was made, so that only `bin/python -m pip` works: scripts would name the old place. */
 async function pip(python: string): Promise<string> {
-  const make = async (directory: string) => void (await mustRun([python, "-m", "venv", directory], {}));
-  return join(await installOnce("pip", [], make, python), "bin/python");
+  const make = async (directory: string) => {
+    await mustRun([python, "-m", "venv", directory], {});
+    await mustRun([join(directory, "bin/python"), "-m", "pip", "install", "-q", "--no-compile", "--upgrade", PIP], {});
+  };
+  return join(await installOnce("pip", [], make, python + PIP), "bin/python");
 }
 
 async function installPython(kind: string, requirements: string): Promise<string> {
