@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import { SLOWNESS } from "./testing/config.ts";
 import { exec, initAgent } from "./testing/exec.ts";
-import { TestMachine } from "./testing/machine.ts";
+import { useTestMachine } from "./testing/use-test-machine.ts";
 
 const MEMORY = 192 << 20;
 const DISK = 64 << 20;
@@ -16,7 +16,7 @@ interface Booted {
 
 /** A program that takes all it can get fails inside its sandbox, with an error that a user understands, and does not disturb the neighbour. */
 describe("limits hold", () => {
-  let machine: TestMachine;
+  const machine = useTestMachine();
   let greedy: Booted;
   let neighbour: Booted;
 
@@ -46,11 +46,9 @@ describe("limits hold", () => {
   };
 
   beforeAll(async () => {
-    machine = await TestMachine.make();
     neighbour = await boot();
     greedy = await boot();
   }, 600_000);
-  afterAll(() => machine?.dispose(), 60_000);
 
   test("memory: twice the limit is killed, the sandbox lives on", async () => {
     const result = await attack(`python3 -c 'x = b"x" * ${2 * MEMORY}; print(len(x))'; echo "python ended with $?"`);
