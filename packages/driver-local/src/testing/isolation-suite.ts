@@ -1,10 +1,14 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import { findHierarchies } from "../cgroup/hierarchies.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
+import { readInstance } from "../setup/index.ts";
 import { exec, initAgent } from "./exec.ts";
-import { never, TestMachine } from "./machine.ts";
+import { never, type TestMachine } from "./machine.ts";
+import { NUMBERS } from "./syscall-numbers.ts";
+import { useTestMachine } from "./use-test-machine.ts";
 
 /** How the sandbox was made. The source of a fork runs on. */
 type Beginning = "booted" | "resumed" | "forked" | "from the disk of a snapshot";
@@ -32,19 +36,19 @@ async function begin(machine: TestMachine, how: Beginning): Promise<SandboxHandl
 export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") =>
   describe(`a sandbox's root, ${runtime}, ${how}`, () => {
     setDefaultTimeout(60_000);
-    let machine: TestMachine;
+    let devicesBefore: string;
+    beforeAll(() => {
+      devicesBefore = deviceNodes();
+    });
+    const machine = useTestMachine(runtime);
     let handle: SandboxHandle;
     let address: AgentAddress;
-    let devicesBefore: string;
     const inside = async (command: string) => await exec(address, command);
 
     beforeAll(async () => {
-      devicesBefore = deviceNodes();
-      machine = await TestMachine.make(runtime);
       handle = await begin(machine, how);
       address = await machine.driver.address(handle);
     }, 600_000);
-    afterAll(() => machine?.dispose(), 60_000);
 
     /** Makes a system call by number from Python; returns `result N` or `errno N`. */
     const syscall = async (name: keyof typeof NUMBERS, ...args: readonly (number | string)[]) => {
@@ -229,62 +233,44 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       const other = await machine.boot();
       const otherAddress = await machine.driver.address(other);
       await initAgent(otherAddress);
-      const name = "/sys/fs/cgroup/user/$(printf 'a\\377b')";
-      expect((await exec(otherAddress, `mkdir -p "${name}/$(printf '\\200')" && ls -d ${name}/* | wc -l`)).output).toContain("\n");
+      const group = join(findHierarchies().unified, `boxyard-${readInstance(machine.dataDir)?.instance}`, other.sandboxId);
+      const made = await exec(
+        otherAddress,
+        `cd /sys/fs/cgroup/user && d="$(printf 'a\\377b')" && mkdir -p "$d/$(printf '\\200')" && { sleep 1000 >/dev/null 2>&1 & } && echo $! > "$d/cgroup.procs"`,
+      );
+      expect(made).toMatchObject({ exitCode: 0, output: "" });
+      // The attack is in place: on the machine there is a cgroup whose name is no UTF-8, with a process in it.
+      const name = Buffer.from("a\xffb", "latin1");
+      const place = Buffer.concat([Buffer.from(`${group}/user/`), name]);
+      expect(readdirSync(join(group, "user"), { encoding: "buffer" }).some((entry) => name.equals(entry))).toBe(true);
+      expect(readdirSync(place, { encoding: "buffer" }).some((entry) => entry.equals(Buffer.from([0o200])))).toBe(true);
+      const pid = Number.parseInt(readFileSync(Buffer.concat([place, Buffer.from("/cgroup.procs")]), "utf8"), 10);
+      expect([pid > 0, existsSync(`/proc/${pid}`)]).toEqual([true, true]);
       await machine.driver.destroy(other);
       expect((await machine.driver.list()).map(({ sandboxId }) => sandboxId)).not.toContain(other.sandboxId);
+      expect([existsSync(group), existsSync(`/proc/${pid}`)]).toEqual([false, false]);
     }, 60_000);
 
     test("reads no file of another sandbox, and shares no id with it", async () => {
       const other = await machine.boot();
       const otherAddress = await machine.driver.address(other);
       await initAgent(otherAddress);
-      await exec(otherAddress, "echo open-sesame > /tmp/secret; chmod 777 /tmp/secret; sleep 1000 & sleep 0.1");
+      await exec(otherAddress, "echo open-sesame > /tmp/secret; chmod 777 /tmp/secret; sleep 1000 >/dev/null 2>&1 &");
+      await exec(address, "echo open-sesame > /tmp/own; sleep 2000 >/dev/null 2>&1 &");
       const volume = join(machine.dataDir, "pool/sandboxes", other.sandboxId);
-      const { output } = await inside(
-        `cat /tmp/secret ${volume}/upper/tmp/secret; grep -l sesame -r /tmp /run /home /mnt /srv 2>/dev/null; pgrep -a sleep`,
+      // The file is where the attack looks for it: the machine reads it there, and the other sandbox reads it by its own path.
+      expect(readFileSync(`${volume}/upper/tmp/secret`, "utf8")).toBe("open-sesame\n");
+      const look = `cat /tmp/secret; cat ${volume}/upper/tmp/secret; grep -l sesame -r /tmp /run /home /mnt /srv 2>/dev/null; pgrep -a sleep | cut -d' ' -f2-`;
+      expect((await exec(otherAddress, look)).output.split("\n").toSorted()).toEqual(
+        ["", "/tmp/secret", "open-sesame", "sleep 1000", `cat: ${volume}/upper/tmp/secret: No such file or directory`].toSorted(),
       );
-      expect(output).not.toContain("sesame");
-      expect(output).not.toContain("1000");
+      // The same search finds the attacker's own file and process, and nothing else.
+      const missing = ["/tmp/secret", `${volume}/upper/tmp/secret`].map((path) => `cat: ${path}: No such file or directory`);
+      expect((await inside(look)).output.split("\n").toSorted()).toEqual(["", "/tmp/own", "sleep 2000", ...missing].toSorted());
       expect(statSync(`/proc/${machine.initPid(other)}`).uid - statSync(`/proc/${machine.initPid(handle)}`).uid).not.toBe(0);
       await machine.driver.destroy(other);
-      rmSync(volume, { recursive: true, force: true });
     }, 60_000);
   });
-
-const X64 = {
-  socket: 41,
-  reboot: 169,
-  init_module: 175,
-  kexec_load: 246,
-  add_key: 248,
-  request_key: 249,
-  keyctl: 250,
-  perf_event_open: 298,
-  open_by_handle_at: 304,
-  finit_module: 313,
-  bpf: 321,
-  userfaultfd: 323,
-  io_uring_setup: 425,
-  open_tree: 428,
-  fsopen: 430,
-};
-const ARM64: typeof X64 = {
-  ...X64,
-  socket: 198,
-  reboot: 142,
-  init_module: 105,
-  kexec_load: 104,
-  add_key: 217,
-  request_key: 218,
-  keyctl: 219,
-  perf_event_open: 241,
-  open_by_handle_at: 265,
-  finit_module: 273,
-  bpf: 280,
-  userfaultfd: 282,
-};
-const NUMBERS = process.arch === "arm64" ? ARM64 : X64;
 
 /** Owner and mode of every device node of the machine, without terminals and loop devices, which other programs make and remove. */
 function deviceNodes(directory = "/dev"): string {
