@@ -5,9 +5,12 @@
 export class Cleanup {
   private entries: { name: string; undo: () => unknown }[] = [];
   private readonly onError: (name: string, error: unknown) => void;
+  private readonly before: ((name: string) => unknown) | undefined;
 
-  constructor(onError: (name: string, error: unknown) => void = () => {}) {
+  /** `before` is called before each undo action, which fails when it throws. */
+  constructor(onError: (name: string, error: unknown) => void = () => {}, before?: (name: string) => unknown) {
     this.onError = onError;
+    this.before = before;
   }
 
   /** Registers an undo; call it before the deed. Undo actions must succeed when there is nothing to undo. */
@@ -23,6 +26,7 @@ export class Cleanup {
   async run(): Promise<void> {
     for (let entry = this.entries.pop(); entry; entry = this.entries.pop()) {
       try {
+        await this.before?.(entry.name);
         await entry.undo();
       } catch (error) {
         this.onError(entry.name, error);

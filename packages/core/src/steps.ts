@@ -31,6 +31,8 @@ export interface StepObserver {
   before?(name: string): void | Promise<void>;
   /** A fault to inject: called after each step, may throw. Tests only. */
   after?(name: string): void | Promise<void>;
+  /** A fault to inject: called before each undo action, may throw. Tests only. */
+  undo?(name: string): void | Promise<void>;
 }
 
 /**

@@ -97,6 +97,9 @@ export class Events {
   undoFailed(sandboxId: string, transition: string, error: unknown): void {
     this.logger.error({ sandboxId, transition, err: error }, "a step could not be undone");
   }
+  undone(of: Subject, state: "running" | "paused"): void {
+    this.logger.info({ ...named(of), state }, "a failed transition of the sandbox is undone now");
+  }
   adopted(of: Subject, state: "running" | "paused"): void {
     this.logger.info({ ...named(of), state }, "sandbox adopted");
     const goesOn = state === "running" ? "runs on" : "stays paused";

@@ -250,7 +250,8 @@ describe("the end of its time", () => {
     [{ autoPause: true, autoPauseMemory: false }, "filesystem"],
   ] as const)("with %j pauses it, each time", async (body, pauseMode) => {
     await expire(body);
-    await eventually("it is paused", async () => (await detail()).state === "paused");
+    // While the pause is under way, the state is `paused` already, and there is no `pauseMode`.
+    await eventually("it is paused", async () => (await detail()).pauseMode !== undefined);
     expect(await detail()).toMatchObject({ pauseMode, lifecycle: { onTimeout: "pause", autoResume: false } });
     await post("connect", { timeout: 60 });
     await post("timeout", { timeout: 0 });

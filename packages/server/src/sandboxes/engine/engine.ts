@@ -115,13 +115,14 @@ export class Engine {
 
   /**
    * Removes a sandbox, whatever its state. Repeatable. Throws when the driver could not remove it; the sweep tries again. `only`: does nothing
-   * when the sandbox has another incarnation by then.
+   * when the sandbox has another incarnation by then, or waits for its adoption.
    */
   async end(sandbox: Sandbox, cause: EndCause, only?: Incarnation): Promise<void> {
     // A transition in progress aborts and runs its undo actions. Then the removal has its turn.
     if (cause === "requested") sandbox.interrupt();
     await sandbox.queue.run(async () => {
-      if (sandbox.isEnding || (only && sandbox.incarnation !== only)) return;
+      // Where a failed transition could not be undone, the end of the processes says nothing: the pause may have ended them. The sweep asks the driver.
+      if (sandbox.isEnding || (only && (sandbox.incarnation !== only || sandbox.pending))) return;
       // A client may have moved the end while the removal waited for its turn.
       if (cause === "timeout" && (sandbox.state !== "running" || sandbox.record.endAt > this.parts.clock.now()))
         return this.reach.follow(sandbox);
@@ -143,7 +144,7 @@ export class Engine {
     const sandbox = known ?? new Sandbox(record, this.parts.driver.name, true);
     this.sandboxes.add(sandbox);
     return sandbox.queue.run(async () => {
-      if (known && !known.isAdoptionPending) return { next: "keep" };
+      if (known && !known.pending) return { next: "keep" };
       const answer = await answerFor(this.parts, sandbox.record, handle);
       await this.settle(sandbox, answer);
       return answer;
@@ -151,7 +152,7 @@ export class Engine {
   }
 
   private async settle(sandbox: Sandbox, answer: Answer): Promise<void> {
-    sandbox.isAdoptionPending = answer.next === "later" || answer.next === "damaged";
+    sandbox.pending = answer.next === "later" || answer.next === "damaged" ? (sandbox.pending ?? "adoption") : undefined;
     if (answer.next === "running") this.reach.recovered(sandbox, answer.address);
     if (answer.next === "running" || answer.next === "paused") {
       const { next: state, change } = answer;

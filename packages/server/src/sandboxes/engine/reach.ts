@@ -64,8 +64,9 @@ export class Reach {
     return state === "resuming" || (isReplaced(state) && !incarnation?.isReachable);
   }
 
-  /** For a sandbox whose processes an earlier server started. */
+  /** For a sandbox whose processes an earlier server started, or this one in a transition that failed. */
   recovered(sandbox: Sandbox, address: AgentAddress): void {
+    sandbox.incarnation?.end();
     sandbox.incarnation = new Incarnation(sandbox.handle);
     sandbox.incarnation.address = address;
   }

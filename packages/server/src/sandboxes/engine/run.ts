@@ -38,12 +38,18 @@ export async function runTransition<Input, Context extends TransitionContext>(
   const startedAt = parts.clock.monotonic();
   const took: Record<string, number> = {};
   const steps = [...(options.hasIntent ? [] : [intentOf(transition, write)]), ...transition.steps, resultOf(transition, write)];
-  const undo = new Cleanup((_name, error) => parts.events.undoFailed(sandbox.id, transition.name, error));
+  let isUndone = true;
+  const undo = undoOf(parts, transition.name, sandbox.id, () => {
+    isUndone = false;
+  });
   try {
     await runSteps(steps, context, undo, signalOf(transition, sandbox, options), observerOf(parts, transition.name, took));
   } catch (error) {
-    if (sandbox.state === transition.via && transition.onFailure === "return")
-      await settle(sandbox, transition.settled?.(context) ?? settledAs(before), write);
+    if (sandbox.state === transition.via && transition.onFailure === "return") {
+      // What could not be undone is left as a dead server leaves it: in `via`. The sweep asks `adopt.ts` for the answer.
+      if (!isUndone) sandbox.pending = "undo";
+      if (isUndone || before.state === transition.via) await settle(sandbox, transition.settled?.(context) ?? settledAs(before), write);
+    }
     transition.failed?.(context, error);
     throw error;
   }
@@ -59,8 +65,17 @@ export async function runSequence<Context>(
   about: SandboxId,
   signal: AbortSignal,
 ): Promise<void> {
-  const undo = new Cleanup((_name, error) => parts.events.undoFailed(about, name, error));
+  const undo = undoOf(parts, name, about);
   await runSteps(steps, context, undo, signal, observerOf(parts, name, {}));
+}
+
+/** Undo actions whose failures are logged, and told to `onFailed`. */
+function undoOf({ events, observer }: EngineParts, name: string, about: SandboxId, onFailed: () => void = () => {}): Cleanup {
+  const failed = (_action: string, error: unknown) => {
+    events.undoFailed(about, name, error);
+    onFailed();
+  };
+  return new Cleanup(failed, observer?.undo && ((action) => observer.undo?.(`${name} ${action}`)));
 }
 
 function intentOf<Input, Context extends TransitionContext>(transition: Transition<Input, Context>, write: Write): Step<Context> {

@@ -41,8 +41,11 @@ export class Sandbox {
   storedStates: readonly SandboxState[] | undefined;
   /** Monotonic time before which a failed removal is not tried again. */
   retryAt = 0;
-  /** True after a restart as long as the driver could not tell the state of the sandbox; the sweep asks again. */
-  isAdoptionPending = false;
+  /**
+   * Set as long as the sweep is to ask the driver what has become of the sandbox, and adopt it: after a restart, because the driver could not tell
+   * (`adoption`); after a failed transition, because an undo action failed too (`undo`).
+   */
+  pending: "adoption" | "undo" | undefined;
   private readonly driverName: string;
   private readonly interruption = new AbortController();
 

@@ -17,7 +17,8 @@ export type RecordChange = Omit<SandboxChange, "state">;
 
 /**
  * What becomes of the sandbox when a step fails; the steps' own undo actions have run by then.
- * - `return`: the sandbox goes back to the state and the record of before.
+ * - `return`: the sandbox goes back to the state and the record of before. When an undo action has failed, it stays in `via`, and the sweep settles
+ *   it as if the server had died (`transitions/adopt.ts`).
  * - `remove`: the sandbox is removed.
  * - `retry`: the sandbox stays in `via`; the sweep runs the same steps again.
  */

@@ -68,7 +68,8 @@ const init: Step<RollbackContext> = {
 async function runAsBefore(context: RollbackContext): Promise<void> {
   const { parts, sandbox, isKept } = context;
   if (!isKept || sandbox.state !== "rollingBack" || sandbox.interrupted.aborted) return;
-  const undo = new Cleanup((_name, error) => parts.events.undoFailed(sandbox.id, "rollback", error));
+  const notReverted: unknown[] = [];
+  const undo = new Cleanup((_name, error) => notReverted.push(error));
   const signal = AbortSignal.any([sandbox.interrupted, AbortSignal.timeout(RESUME_MS)]);
   const memory = keepsMemory(context);
   try {
@@ -77,7 +78,9 @@ async function runAsBefore(context: RollbackContext): Promise<void> {
     await initAgent(context, { memory }, signal);
   } catch (error) {
     await undo.run();
-    throw error;
+    if (notReverted.length > 0) throw notReverted[0];
+    parts.events.resumeFailed(sandbox.record, error);
+    return;
   }
   await dropGeneration(context);
   context.runsAsBefore = true;

@@ -11,37 +11,89 @@ import { SEQUENCES, TRANSITIONS, type TransitionName } from "./index.ts";
 const LIVING = Object.keys(MOVES).filter((state) => state !== "dead") as LivingState[];
 const transitions = Object.values(TRANSITIONS) as readonly AnyTransition[];
 
-/** How a client asks for each transition; `id` is a sandbox in a state from which it may begin. A transition without its line does not compile. */
-const ASK: Readonly<Record<TransitionName, (s: TestServer, id: string) => Promise<{ status: number }>>> = {
-  create: (s) => s.call("POST", "/v2/sandboxes", { templateID: "base" }),
-  kill: (s, id) => s.call("DELETE", `/sandboxes/${id}`),
-  pause: (s, id) => s.call("POST", `/sandboxes/${id}/pause`, {}),
-  setEgress: (s, id) => s.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false }),
-  snapshot: (s, id) => s.call("POST", `/sandboxes/${id}/snapshots`, {}),
-  resume: async (s, id) => {
+/** How an input is called that is about a paused sandbox, where the others are about a running one. */
+const OF_PAUSED = "of a paused sandbox";
+
+type Ask = (s: TestServer, id: string) => Promise<{ status: number }>;
+
+/** The id of a snapshot of the sandbox, with or without memory; it is made the first time. */
+async function snapshotOf(s: TestServer, id: string, memory = true): Promise<string> {
+  const { body } = await s.call("GET", `/snapshots?sandboxID=${id}`);
+  return body[0]?.snapshotID ?? (await s.call("POST", `/sandboxes/${id}/snapshots`, { memory })).body.snapshotID;
+}
+
+const sandboxOf = (s: TestServer, id: string) => {
+  const sandbox = s.server.engine.sandboxes.find(id as SandboxId);
+  if (!sandbox) throw new Error("no sandbox");
+  return sandbox;
+};
+
+/** A create from a template with a start and a ready command. */
+const createWithCommands: Ask = async (s, id) => {
+  const { store, templates } = s.server.context;
+  const { teamId } = sandboxOf(s, id).record;
+  const { spec } = templates.resolve(teamId, "base", "templateID");
+  await store.templates.put(teamId, "with-commands", "default", { ...spec, startCmd: "serve", readyCmd: "true" }, Date.now());
+  await templates.load();
+  return s.call("POST", "/v2/sandboxes", { templateID: "with-commands" });
+};
+
+/** Runs what the server asks of itself. */
+const bootAnewOf: Ask = (s, id) =>
+  s.server.engine.run(sandboxOf(s, id), bootAnew, { stop: new AbortController().signal }).then(
+    () => ({ status: 204 }),
+    () => ({ status: 503 }),
+  );
+
+const pauseFirst =
+  (ask: Ask): Ask =>
+  async (s, id) => {
     await s.call("POST", `/sandboxes/${id}/pause`, {});
-    return s.call("POST", `/sandboxes/${id}/resume`, {});
+    return ask(s, id);
+  };
+const rollbackTo =
+  (memory: boolean): Ask =>
+  async (s, id) =>
+    s.call("POST", `/sandboxes/${id}/rollback`, { snapshotID: await snapshotOf(s, id, memory) });
+
+/**
+ * How a client asks for each transition, with each kind of input; `id` is a sandbox in a state from which it may begin. A transition without its
+ * line does not compile.
+ */
+const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
+  create: {
+    "of a template": (s) => s.call("POST", "/v2/sandboxes", { templateID: "base" }),
+    "from a snapshot": async (s, id) => s.call("POST", "/v2/sandboxes", { templateID: await snapshotOf(s, id) }),
+    "with a start command": createWithCommands,
   },
-  rollback: async (s, id) => {
-    const { body } = await s.call("GET", `/snapshots?sandboxID=${id}`);
-    const { snapshotID } = body[0] ?? (await s.call("POST", `/sandboxes/${id}/snapshots`, {})).body;
-    return s.call("POST", `/sandboxes/${id}/rollback`, { snapshotID });
+  kill: {
+    "of a running sandbox": (s, id) => s.call("DELETE", `/sandboxes/${id}`),
+    "of a paused sandbox": pauseFirst((s, id) => s.call("DELETE", `/sandboxes/${id}`)),
   },
-  // Asked for by the server itself; a sandbox that it leaves paused is resumed by its client.
-  bootAnew: async (s, id) => {
-    const sandbox = s.server.engine.sandboxes.find(id as SandboxId);
-    if (!sandbox) return { status: 404 };
-    if (sandbox.state === "paused") return s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 });
-    const run = s.server.engine.run(sandbox, bootAnew, { stop: new AbortController().signal });
-    return run.then(
-      () => ({ status: 204 }),
-      () => ({ status: 503 }),
-    );
+  pause: {
+    "with memory": (s, id) => s.call("POST", `/sandboxes/${id}/pause`, {}),
+    "without memory": (s, id) => s.call("POST", `/sandboxes/${id}/pause`, { memory: false }),
+  },
+  setEgress: { "to nothing": (s, id) => s.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false }) },
+  snapshot: { "with memory": (s, id) => s.call("POST", `/sandboxes/${id}/snapshots`, {}) },
+  resume: { "of memory": pauseFirst((s, id) => s.call("POST", `/sandboxes/${id}/resume`, {})) },
+  rollback: {
+    "to memory": rollbackTo(true),
+    "to a disk": rollbackTo(false),
+    [OF_PAUSED]: async (s, id) => {
+      await snapshotOf(s, id);
+      return pauseFirst(rollbackTo(true))(s, id);
+    },
+  },
+  // A sandbox that a boot anew leaves paused is resumed by its client.
+  bootAnew: {
+    "of a running sandbox": (s, id) =>
+      sandboxOf(s, id).state === "paused" ? s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 }) : bootAnewOf(s, id),
   },
 };
 
 interface Fault {
-  /** State of the sandbox that is asked for it. */
+  /** State of the sandbox that is asked for it, but for those of `OF_PAUSED`. */
   readonly before: LivingState;
   /** A fault after this point does not stop the transition; a fault before it leads to the undo. */
   readonly noReturn: string;
@@ -81,24 +133,29 @@ describe("the table of moves", () => {
   });
 });
 
-const places = transitions.flatMap((transition) =>
-  pointsOf(transition).map((point) => [transition.name as TransitionName, point] as const),
-);
+const places = transitions.flatMap((transition) => {
+  const name = transition.name as TransitionName;
+  return Object.keys(ASK[name]).flatMap((input) => pointsOf(transition).map((point) => [name, input, point] as const));
+});
 const stateOf = async (s: TestServer, id: string) => (await s.server.context.store.getSandbox(id as SandboxId))?.state;
 
 /** A server with one sandbox; faults are injected only once that exists. */
-async function withSandbox(place: Place, fault: (point: string, when: "before" | "after") => void | Promise<void>) {
+async function withSandbox(
+  place: Place,
+  fault: (point: string, when: "before" | "after") => void | Promise<void>,
+  undo?: (action: string) => void,
+) {
   let armed = false;
   const hook = (when: "before" | "after") => (point: string) => (armed ? fault(point, when) : undefined);
-  const s = await place.boot({ observer: { before: hook("before"), after: hook("after") } });
+  const s = await place.boot({ observer: { before: hook("before"), after: hook("after"), ...(undo && { undo }) } });
   const { sandboxID: id } = await s.create();
   armed = true;
   return { s, id };
 }
 
 /**
- * Sandboxes in memory, store and driver agree, and none is in a state between two others. The next server keeps snapshots for a time that the
- * store does not know.
+ * Sandboxes in memory, store and driver agree, none is in a state between two others, and nothing of one that runs is frozen. The next server keeps
+ * snapshots for a time that the store does not know.
  */
 async function isConsistent(s: TestServer, place: Place, isNextServer = false): Promise<boolean> {
   const records = await s.server.context.store.listLiving();
@@ -109,6 +166,10 @@ async function isConsistent(s: TestServer, place: Place, isNextServer = false): 
     records.every(({ state }) => settled(state)) &&
     known.every((sandbox) => records.some(({ id, state }) => id === sandbox.id && state === sandbox.state)) &&
     known.length === records.length &&
+    known.every(({ id, state }) => {
+      const { phase, frozen, agent } = place.world.sandboxes.get(id) ?? {};
+      return phase === state && !frozen && !agent?.areCommandsFrozen;
+    }) &&
     known.every(
       ({ id, state, record }) => state !== "running" || Bun.deepEquals(place.world.sandboxes.get(id)?.network, record.settings.egress),
     ) &&
@@ -117,18 +178,30 @@ async function isConsistent(s: TestServer, place: Place, isNextServer = false): 
   );
 }
 
-describe.each(places)("%s that fails at '%s'", (name, failing) => {
+type When = "before" | "after";
+
+/** What a fault before or after a point of a transition leads to: whether the transition is done anyway, and the state of the sandbox. */
+function outcomeOf(name: TransitionName, input: string, failing: string) {
   const transition = TRANSITIONS[name] as AnyTransition;
-  const isLast = failing === pointsOf(transition).at(-1);
-  const { before, noReturn, statuses, paused } = FAULT[name];
+  const { before, noReturn, paused } = FAULT[name];
   const placeOf = (point: string) => pointsOf(transition).indexOf(point);
-  const isBehind = (point: string, when: "before" | "after") => placeOf(failing) >= placeOf(point) + (when === "after" ? 0 : 1);
-  const isPast = (when: "before" | "after") => isBehind(noReturn, when);
-  /** The state of the sandbox after a fault at this point, or the death of the server. */
-  const stateAfter = (when: "before" | "after", isFault: boolean): SandboxState => {
+  const isBehind = (point: string, when: When) => placeOf(failing) >= placeOf(point) + (when === "after" ? 0 : 1);
+  const isPast = (when: When) => isBehind(noReturn, when);
+  /** `isFault`: not the death of the server. */
+  const stateAfter = (when: When, isFault: boolean): SandboxState => {
     if (isPast(when)) return transition.to;
-    return paused && isBehind(paused.after, when) && (paused.byFault || !isFault) ? "paused" : before;
+    if (paused && isBehind(paused.after, when) && (paused.byFault || !isFault)) return "paused";
+    return input === OF_PAUSED ? "paused" : before;
   };
+  return { isPast, stateAfter };
+}
+
+describe.each(places)("%s %s that fails at '%s'", (name, input, failing) => {
+  const transition = TRANSITIONS[name] as AnyTransition;
+  const ask = ASK[name][input] as Ask;
+  const isLast = failing === pointsOf(transition).at(-1);
+  const { statuses } = FAULT[name];
+  const { isPast, stateAfter } = outcomeOf(name, input, failing);
 
   test.each(["before", "after"] as const)("(%s it) leaves the sandbox as the transition says, and everything consistent", async (when) => {
     await using place = new Place();
@@ -136,7 +209,7 @@ describe.each(places)("%s that fails at '%s'", (name, failing) => {
     const { s, id } = await withSandbox(place, (point, at) => {
       if (point === failing && at === when && left-- > 0) throw new Error("injected");
     });
-    expect((await ASK[name](s, id)).status).toBe(statuses[isPast(when) ? 1 : 0]);
+    expect((await ask(s, id)).status).toBe(statuses[isPast(when) ? 1 : 0]);
     for (const sandbox of s.server.engine.sandboxes.all()) sandbox.retryAt = 0;
     await s.server.sweep.once();
     await eventually("everything is consistent", () => isConsistent(s, place));
@@ -145,7 +218,7 @@ describe.each(places)("%s that fails at '%s'", (name, failing) => {
     // The sandbox of before lives on.
     if (onFailure === "remove") expect([...place.world.sandboxes.keys()]).toEqual([id]);
     // The same request succeeds the next time, or says that it is done already.
-    expect((await ASK[name](s, id)).status).toBeLessThan(500);
+    expect((await ask(s, id)).status).toBeLessThan(500);
     if (onFailure !== "remove") expect(await stateOf(s, id)).toBe(to);
   });
 
@@ -156,7 +229,7 @@ describe.each(places)("%s that fails at '%s'", (name, failing) => {
     const { sandboxID: id } = await first.create();
     await place.crash(first);
     const second = await place.boot({ observer });
-    void ASK[name](second, id).catch(() => undefined);
+    void ask(second, id).catch(() => undefined);
     await reached;
     // A request ends with its server; what the server asked of itself never does.
     await place.crash(second);
@@ -165,9 +238,32 @@ describe.each(places)("%s that fails at '%s'", (name, failing) => {
     expect(await isConsistent(third, place, true)).toBe(true);
     if (transition.onFailure === "remove") expect(place.world.sandboxes.size).toBe(isLast && when === "after" ? 2 : 1);
     else expect(await stateOf(third, id)).toBe(stateAfter(when, false));
-    expect((await ASK[name](third, id)).status).toBeLessThan(500);
+    expect((await ask(third, id)).status).toBeLessThan(500);
     if (transition.onFailure !== "remove") expect(await stateOf(third, id)).toBe(transition.to);
   });
+});
+
+// The undo of a create is the transition `kill`, and a removal has none.
+const returning = places.filter(([name]) => TRANSITIONS[name].onFailure === "return");
+
+test.each(returning)("%s %s that fails after '%s', and whose undo actions fail, is undone by the sweep", async (name, input, failing) => {
+  const ask = ASK[name][input] as Ask;
+  await using place = new Place();
+  let left = 1;
+  const notUndone: string[] = [];
+  const fault = (point: string, when: string) => {
+    if (point === failing && when === "after" && left-- > 0) throw new Error("injected");
+  };
+  const { s, id } = await withSandbox(place, fault, (action) => {
+    notUndone.push(action);
+    throw new Error("injected");
+  });
+  expect((await ask(s, id)).status).toBeGreaterThanOrEqual(500);
+  for (const sandbox of s.server.engine.sandboxes.all()) sandbox.retryAt = 0;
+  await s.server.sweep.once();
+  await eventually("everything is consistent", () => isConsistent(s, place));
+  expect(await stateOf(s, id)).toBe(outcomeOf(name, input, failing).stateAfter("after", notUndone.length === 0));
+  expect((await ask(s, id)).status).toBeLessThan(500);
 });
 
 type SequenceName = keyof typeof SEQUENCES;

@@ -92,9 +92,10 @@ export async function sortOrphans({ store }: Pick<RestartParts, "store">, policy
   return { gone: all.filter((_, i) => isDead[i]), kept: all.filter((_, i) => !isDead[i]) };
 }
 
-/** Adopts a sandbox whose state the driver could not tell at the start. Returns true while the driver's record of the sandbox is damaged. */
+/** Adopts a sandbox whose state the driver could not tell at the start, or whose last transition could not be undone. Returns true while the driver's record of the sandbox is damaged. */
 export async function adoptLate(parts: RestartParts, sandbox: Sandbox, handle: SandboxHandle | undefined): Promise<boolean> {
-  const cause = await adoptOne(parts, sandbox.record, () => parts.engine.adopt(sandbox.record, handle));
+  const tell = sandbox.pending === "undo" ? parts.events.undone : parts.events.adopted;
+  const cause = await adoptOne(parts, sandbox.record, () => parts.engine.adopt(sandbox.record, handle), tell.bind(parts.events));
   if (cause === "damaged") return true;
   if (cause !== "adopted" && cause !== "later") await parts.engine.end(sandbox, cause).catch(() => {});
   return false;
@@ -105,10 +106,11 @@ async function adoptOne(
   { events }: RestartParts,
   record: SandboxRecord,
   ask: () => ReturnType<Engine["adopt"]>,
+  tell: Events["adopted"] = events.adopted.bind(events),
 ): Promise<EndCause | "adopted" | "later" | "damaged"> {
   const answer = await ask();
   if (answer.next === "running" || answer.next === "paused") {
-    events.adopted(record, answer.next);
+    tell(record, answer.next);
     return "adopted";
   }
   if (answer.next === "damaged") return "damaged";

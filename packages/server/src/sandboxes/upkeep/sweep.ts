@@ -102,7 +102,7 @@ export class Sweep {
       const { id, state } = sandbox;
       const handle = byId.get(id);
       if (handle || state !== "running") {
-        if (sandbox.isAdoptionPending && (await adoptLate(this.parts, sandbox, handle)) && handle) damaged.push(handle);
+        if (sandbox.pending && (await adoptLate(this.parts, sandbox, handle)) && handle) damaged.push(handle);
         continue;
       }
       if (this.missing.has(id)) await engine.end(sandbox, "lost").catch(() => {});
