@@ -9,6 +9,7 @@ const run = await runTestsInGuest({
   files: process.argv.slice(2),
   limitMs: 900_000,
   testLimitMs: 120_000,
+  env: config.env,
   onText: (text) => process.stdout.write(text),
 });
 for (const { file, report } of run.results) console.log(file, report === undefined ? "no report" : "reported");

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { cp, mkdir, rm } from "node:fs/promises";
+import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { baseTarName } from "@boxyard/driver-local/setup";
 import { boot } from "./boot.ts";
 import { copyCheckout } from "./checkout-copy.ts";
 import { type GuestImage, guestImage, makeDisk, readFromDisk } from "./image.ts";
+import { sh } from "./sh.ts";
 
 export interface GuestTestOptions {
   /** Where images are kept from run to run. */
@@ -16,6 +17,7 @@ export interface GuestTestOptions {
   /** For the whole guest. */
   readonly limitMs: number;
   readonly testLimitMs: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly onText?: (text: string) => void;
 }
 
@@ -27,6 +29,8 @@ export interface GuestTestResult {
 
 export interface GuestRun {
   readonly console: string;
+  /** Time of the CPU that the emulator used. */
+  readonly cpuMs: number;
   readonly results: readonly GuestTestResult[];
 }
 
@@ -34,41 +38,53 @@ export interface GuestRun {
 export async function runTestsInGuest(options: GuestTestOptions): Promise<GuestRun> {
   const image = await guestImage(options.cacheDir);
   const work = join(options.cacheDir, "pure-v2", `run-${process.pid}`);
+  const tree = join(work, "tree");
   const disk = join(work, "disk");
   try {
     await rm(work, { recursive: true, force: true });
-    await copyCheckout(join(work, "boxyard"));
-    await copySetUpParts(options, image, work);
-    await makeDisk(image, disk, { boxyard: join(work, "boxyard"), data: join(work, "data"), cache: join(work, "cache") }, job(options));
-    const { console } = await boot(image, disk, options.limitMs, options.onText);
+    await copyCheckout(join(tree, "boxyard"));
+    await copySetUpParts(options, tree);
+    await preparePool(options, image, work, join(tree, "prepared"));
+    await writeFile(join(tree, "job"), job(options), { mode: 0o755 });
+    await makeDisk(tree, disk);
+    const { console, cpuMs } = await boot(image, disk, options.limitMs, options.onText);
     const results: GuestTestResult[] = [];
     for (const [index, file] of options.files.entries()) results.push({ file, report: await readFromDisk(disk, `/out/${index}.xml`) });
-    return { console, results };
+    return { console, cpuMs, results };
   } finally {
     await rm(work, { recursive: true, force: true });
   }
 }
 
-/** What set-up compiles, and under the base template's name the small tree. The rest of the set-up happens in the guest. */
-async function copySetUpParts({ dataDir }: GuestTestOptions, image: GuestImage, work: string): Promise<void> {
-  await mkdir(join(work, "data"), { recursive: true });
-  await mkdir(join(work, "cache"), { recursive: true });
+/** What set-up compiles. The rest of the set-up happens in the guest. */
+async function copySetUpParts({ dataDir }: GuestTestOptions, tree: string): Promise<void> {
+  await mkdir(join(tree, "data"), { recursive: true });
   if (!existsSync(join(dataDir, "guest/current"))) throw new Error(`${dataDir} holds no guest bundle: set it up first`);
-  for (const name of ["guest", "bin"]) await cp(join(dataDir, name), join(work, "data", name), { recursive: true, verbatimSymlinks: true });
-  await cp(join(dataDir, "setup.json"), join(work, "data/setup.json"));
-  await cp(image.sandboxTar, join(work, "cache", baseTarName()));
+  for (const name of ["guest", "bin"]) await cp(join(dataDir, name), join(tree, "data", name), { recursive: true, verbatimSymlinks: true });
+  await cp(join(dataDir, "setup.json"), join(tree, "data/setup.json"));
+}
+
+/** A pool with the small tree under the base template's name. */
+async function preparePool({ env }: GuestTestOptions, image: GuestImage, work: string, prepared: string): Promise<void> {
+  const cache = join(work, "cache");
+  await mkdir(cache);
+  await cp(image.sandboxTar, join(cache, baseTarName()));
+  const program = [process.execPath, join(import.meta.dir, "make-pool.ts"), prepared];
+  await sh(["unshare", "--mount", "--propagation", "private", ...program], {
+    env: { ...env, BOXYARD_DATA: join(work, "pool"), BOXYARD_CACHE: cache },
+  });
 }
 
 function job({ files, testLimitMs }: GuestTestOptions): string {
   const tests = files.map(
     (file, index) =>
-      `echo "=== ${file}"; $bun test --timeout=${testLimitMs} --reporter=junit --reporter-outfile=/out/${index}.xml ./${file} || failed=1`,
+      `echo "=== ${file}"; $bun test --timeout=${testLimitMs} --reporter=junit --reporter-outfile=/work/out/${index}.xml ./${file} || failed=1`,
   );
   return `#!/bin/bash
-export BOXYARD_DATA=/data BOXYARD_CACHE=/cache BOXYARD_POOL_SIZE=4G BOXYARD_TEST_EMULATED=1 BOXYARD_TEST_POOL=/prepared CI=true
-cd /boxyard || exit 1
-bun=$(ls -d /boxyard/node_modules/@oven/bun-linux-*/bin/bun | head -n 1)
-mkdir -p /out
+export BOXYARD_DATA=/work/data BOXYARD_CACHE=/work/cache BOXYARD_POOL_SIZE=4G BOXYARD_TEST_EMULATED=1 BOXYARD_TEST_POOL=/work/prepared CI=true
+cd /work/boxyard || exit 1
+bun=$(ls -d /work/boxyard/node_modules/@oven/bun-linux-*/bin/bun | head -n 1)
+mkdir -p /work/out
 failed=0
 ${tests.join("\n")}
 exit $failed

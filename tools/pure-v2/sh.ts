@@ -1,5 +1,8 @@
 /** Runs a command to its end; its standard output. Throws with the tail of what it said when it fails. */
-export async function sh(argv: readonly string[], options: { cwd?: string } = {}): Promise<string> {
+export async function sh(
+  argv: readonly string[],
+  options: { cwd?: string; env?: Readonly<Record<string, string | undefined>> } = {},
+): Promise<string> {
   const child = Bun.spawn([...argv], { stdin: "ignore", stdout: "pipe", stderr: "pipe", ...options });
   const [output, errors, exitCode] = await Promise.all([
     new Response(child.stdout).text(),

@@ -20,14 +20,14 @@ export const pureV2: Suite = {
   run: async ({ config, only, say }) => {
     const files = FILES.filter((file) => only.length === 0 || only.some((part) => file.includes(part)));
     if (files.length === 0) return failedOne("no test ran");
-    const { cacheDir, testDataDir: dataDir } = config;
-    const run = await runTestsInGuest({ cacheDir, dataDir, files, limitMs: LIMIT_MS - 60_000, testLimitMs: 120_000 });
+    const { cacheDir, testDataDir: dataDir, env } = config;
+    const run = await runTestsInGuest({ cacheDir, dataDir, files, limitMs: LIMIT_MS - 60_000, testLimitMs: 120_000, env });
     const tallies = run.results.map(({ file, report }) => {
       const tally = tallyOf(report);
       say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed`);
       return tally;
     });
-    const total = addTallies(tallies);
+    const total = { ...addTallies(tallies), cpuMs: run.cpuMs };
     return total.failed > 0 ? { ...total, output: `${run.console.replaceAll("\r", "")}\n${total.output}` } : total;
   },
 };

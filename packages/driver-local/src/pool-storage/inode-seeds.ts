@@ -91,6 +91,11 @@ export class InodeSeeds {
   }
 }
 
+/** Makes the seed that most sandboxes use, in the mounted pool of `dataDir`. */
+export async function makeFirstSeed(dataDir: string): Promise<void> {
+  await new InodeSeeds(dataDir).get(1);
+}
+
 /** Does not make the parents: if the pool was unmounted meanwhile, no directory may be made in its place. */
 function makeDirectory(path: string): void {
   try {

@@ -12,6 +12,7 @@ export { buildGuest } from "./guest/build.ts";
 export { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "./guest/environment.ts";
 export { guestDirectory } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
+export { makePreparedPool } from "./prepared-pool.ts";
 export { type BaseTree, rebuildBase } from "./rebuild-base.ts";
 export { lineReporter, silentReporter } from "./reporter.ts";
 export { isSetUp, pendingStages, runSetup } from "./run-setup.ts";

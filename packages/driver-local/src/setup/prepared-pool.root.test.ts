@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mountPool, poolPaths, renewPoolId, unmountPool } from "../pool-storage/index.ts";
+import { SEED_STEP } from "../pool-storage/inode-seeds.ts";
 import { filesystemId } from "../sys/btrfs.ts";
 import { isSetUp } from "./index.ts";
 import { readInstance } from "./instance-file.ts";
@@ -28,6 +29,7 @@ test("two data directories from one prepared pool are complete at the same time,
   for (const { config, dataDir } of made) {
     expect(await isSetUp(config)).toBe(true);
     expect(readInstance(dataDir)?.poolId).toBe(idOf(dataDir));
+    expect(readdirSync(poolPaths(dataDir).inodeSeeds)).toContain(`${SEED_STEP}`);
   }
   writeFileSync(join(poolPaths(first.dataDir).root, "mine"), "");
   expect(existsSync(join(poolPaths(second.dataDir).root, "mine"))).toBe(false);

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { poolPaths, renewPoolId, unmountPool } from "../pool-storage/index.ts";
+import { makeFirstSeed, makePoolImage, poolPaths, renewPoolId, unmountPool } from "../pool-storage/index.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { base } from "./stages/base.ts";
@@ -9,6 +9,7 @@ import type { SetupConfig } from "./types.ts";
 /** Names of what is kept: the pool's file, and the file of its base template. */
 const TEMPLATES = "templates";
 const POOL = "pool.img";
+const POOL_BYTES = 8 * 1024 ** 3;
 
 interface SetUpDirectory {
   readonly dataDir: string;
@@ -16,16 +17,16 @@ interface SetUpDirectory {
 }
 
 /**
- * For tests: gives `config.dataDir`, which is not set up yet, a copy of a pool with the base template, so that set-up does not unpack it again. The
- * pool is kept below `directory`. The first caller makes it: from a data directory that `setUp` makes in `parent`, and that is removed afterwards.
+ * For tests: gives `config.dataDir`, which is not set up yet, a copy of a pool with the base template and the first inode seed, so that set-up does
+ * not unpack the one again, nor the driver make the other. The pool is kept below `directory`. The first caller makes it: from a data directory that
+ * `setUp` makes in `parent`, and that is removed afterwards.
  */
 export async function copyPreparedPool(
   config: SetupConfig,
   directory: string,
   setUp: (parent: string) => Promise<SetUpDirectory>,
 ): Promise<void> {
-  const key = base.key(config);
-  const kept = `${directory}/${new Bun.CryptoHasher("sha256").update(key).digest("hex").slice(0, 16)}`;
+  const kept = keptIn(directory, config);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = await lockFile(`${directory}/lock`);
   try {
@@ -37,19 +38,47 @@ export async function copyPreparedPool(
   await runCommand(["cp", "--sparse=auto", `${kept}/${POOL}`, image]);
   renewPoolId(image);
   await runCommand(["cp", "--recursive", `${kept}/${TEMPLATES}`, `${config.dataDir}/${TEMPLATES}`]);
-  writeDone(config, base.name, key);
+  writeDone(config, base.name, base.key(config));
 }
+
+/**
+ * For tests on another machine, whose kernel is older: makes the pool that `copyPreparedPool` finds below `directory`, in `config.dataDir`, which
+ * does not exist yet. It has no quotas: simple ones would keep older kernels from mounting it. They are turned on where it is mounted as a pool.
+ */
+export async function makePreparedPool(config: SetupConfig, directory: string): Promise<void> {
+  const { image, root, layers, facts, making } = poolPaths(config.dataDir);
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  await makePoolImage(image, POOL_BYTES);
+  await runCommand(["mount", "-o", "loop,noatime", image, root]);
+  try {
+    for (const path of [layers, facts, making]) mkdirSync(path, { mode: 0o700 });
+    await base.run(config, { progress() {}, result() {} });
+    await makeFirstSeed(config.dataDir);
+  } finally {
+    await runCommand(["umount", root]);
+  }
+  moveInto(keptIn(directory, config), config.dataDir);
+}
+
+const keptIn = (directory: string, config: SetupConfig): string =>
+  `${directory}/${new Bun.CryptoHasher("sha256").update(base.key(config)).digest("hex").slice(0, 16)}`;
 
 async function keep(kept: string, made: SetUpDirectory): Promise<void> {
   try {
-    const aside = `${kept}.new`;
-    rmSync(aside, { recursive: true, force: true });
-    mkdirSync(aside, { mode: 0o700 });
+    // Else each copy makes its own when it is first opened: half a second of CPU time, under emulation 20 seconds.
+    await makeFirstSeed(made.dataDir);
     await unmountPool(made.dataDir);
-    renameSync(poolPaths(made.dataDir).image, `${aside}/${POOL}`);
-    renameSync(`${made.dataDir}/${TEMPLATES}`, `${aside}/${TEMPLATES}`);
-    renameSync(aside, kept);
+    moveInto(kept, made.dataDir);
   } finally {
     await made.remove();
   }
+}
+
+function moveInto(kept: string, dataDir: string): void {
+  const aside = `${kept}.new`;
+  rmSync(aside, { recursive: true, force: true });
+  mkdirSync(aside, { recursive: true, mode: 0o700 });
+  renameSync(poolPaths(dataDir).image, `${aside}/${POOL}`);
+  renameSync(`${dataDir}/${TEMPLATES}`, `${aside}/${TEMPLATES}`);
+  renameSync(aside, kept);
 }
