@@ -370,9 +370,11 @@ describe("a sandbox's volume", () => {
 
   test("is refused when it claims more than allowed, without reading it", async () => {
     const path = await volume("truncate -s 7E huge");
-    const began = performance.now();
+    // Bytes that this process has read: the kernel counts the zeros of a hole too.
+    const bytesRead = () => Number(/^rchar: (\d+)/.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
+    const before = bytesRead();
     expect(await reasonOf(commit(path))).toBe("layer_too_large");
-    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(bytesRead() - before).toBeLessThan(64 << 20);
     expect(await reasonOf(commit(await volume("touch .wh.trap")))).toBe("reserved_name");
     expect(leftovers()).toEqual(NONE);
   });
@@ -440,22 +442,26 @@ describe("after a process was killed", () => {
     await child.stdout.getReader().read();
     child.kill("SIGKILL");
     await child.exited;
-    expect(leftovers().making.length).toBe(1);
-    let release: (() => void) | undefined;
-    const slow = importTar(fresh(), {}).catch(() => {});
+    const [dead, ...others] = leftovers().making;
+    expect([typeof dead, others]).toEqual(["string", []]);
+    let sendRest = () => {};
+    const bytes = fresh();
     const source = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        controller.enqueue(fresh().subarray(0, 512));
-        release = () => controller.close();
+        controller.enqueue(bytes.subarray(0, 512));
+        sendRest = () => {
+          controller.enqueue(bytes.subarray(512));
+          controller.close();
+        };
       },
     });
-    const held = reasonOf(store.import(source, { signal }));
-    await slow;
+    const held = store.import(source, { signal });
     await eventually("both are there", () => leftovers().making.length === 2, { withinMs: 30_000 });
+    const inUse = leftovers().making.filter((name) => name !== dead);
     await sweepMaking(dataDir);
-    expect(leftovers().making.length).toBe(1);
-    release?.();
-    expect(await held).toBe("bad_layer");
+    expect(leftovers().making).toEqual(inUse);
+    sendRest();
+    expect(store.has((await held).digest)).toBe(true);
     expect(leftovers()).toEqual(NONE);
     expect(store.has(kept.digest)).toBe(true);
   }, 20_000);

@@ -126,16 +126,19 @@ describe("change", () => {
 });
 
 describe("attach and detach", () => {
-  test("are quick, and complete once the processes have ended", async () => {
+  test("take less time than starting a few programs, and are complete once the processes have ended", async () => {
     const networks = await openOne();
     const plugged: { standIn: StandIn; lease: NetworkLease }[] = [];
-    const attachMs: number[] = [];
+    const [attachMs, programMs]: [number[], number[]] = [[], []];
     for (let i = 0; i < 40; i++) {
       const standIn = await lab.sandbox();
       const lease = networks.allocate(`i${i}` as SandboxId, 1);
       const startedAt = performance.now();
       await networks.attach(lease, standIn.pid, INTERNET);
-      attachMs.push(performance.now() - startedAt);
+      const attachedAt = performance.now();
+      await Bun.spawn(["true"]).exited;
+      attachMs.push(attachedAt - startedAt);
+      programMs.push(performance.now() - attachedAt);
       plugged.push({ standIn, lease });
     }
     expect((await routerLinks()).match(/ s0ada/g)).toHaveLength(40);
@@ -149,8 +152,8 @@ describe("attach and detach", () => {
     expect((await routerLinks()).match(/ s0ada/g)).toBeNull();
     const p50 = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
     console.log(`attach p50 ${p50(attachMs).toFixed(2)} ms, detach until the link is gone p50 ${p50(detachMs).toFixed(1)} ms`);
-    // A bound for a machine busy with other tests; the promise is 1.5 ms on a quiet one.
-    expect(p50(attachMs)).toBeLessThan(20);
+    // The promise is 1.5 ms on a quiet machine. A busy one delays both.
+    expect(p50(attachMs)).toBeLessThan(5 * p50(programMs));
   }, 30_000);
 
   test("a detach cuts off a sandbox that still runs, and deletes its link", async () => {
@@ -210,8 +213,10 @@ describe("attach and detach", () => {
 });
 
 describe("a restart", () => {
-  test("leaves connections as they are, and is quick", async () => {
+  test("leaves connections as they are, and is quicker than the first start", async () => {
+    const openedAt = performance.now();
     const first = await openOne();
+    const anewMs = performance.now() - openedAt;
     const { standIn, lease } = await plugIn(first, "stays");
     const held = await standIn.inside(() => greet(lease.address, PORT));
     greeters.push(held);
@@ -233,8 +238,8 @@ describe("a restart", () => {
     expect(said).toEqual(["hello 10.218.0.2"]);
     connection.terminate();
     for (let i = 0; i < 500; i++) expect(second.allocate(`i${i}` as SandboxId, 1).address).not.toBe(lease.address);
-    console.log(`open with everything there: ${tookMs.toFixed(1)} ms`);
-    expect(tookMs).toBeLessThan(50);
+    console.log(`open with everything there: ${tookMs.toFixed(1)} ms, with nothing there: ${anewMs.toFixed(1)} ms`);
+    expect(tookMs).toBeLessThan(anewMs);
   });
 
   test("is refused while the other server runs", async () => {

@@ -9,7 +9,7 @@ import { FORBIDDEN, type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./l
 import { type Greeter, greet, sendForged, tryTcp, tryUdp } from "./lab/traffic.ts";
 import { openNetwork } from "./open-network.ts";
 import { MAX_FLOWS } from "./rules.ts";
-import { readSysctl } from "./sysctl.ts";
+import { readSysctl, writeSysctl } from "./sysctl.ts";
 
 /** What a sandbox can reach, and what can reach it. Each refused attempt has a counterpart: the same address is open to another sender. */
 
@@ -210,8 +210,31 @@ describe("the outside", () => {
   test("is not let through the machine to other links, though we turned forwarding on", async () => {
     expect(readSysctl("ipv4/conf/eth0/forwarding")).toBe("1");
     expect(readSysctl("ipv4/ip_forward")).toBe("0");
-    const rules = await new Response(Bun.spawn(["nft", "list", "chain", "inet", "boxyard_0000aaaa", "forward"]).stdout).text();
-    expect(rules).toMatch(/iifname "eth0" oifgroup != \d+ drop/);
+    // A local network behind the machine, to which the outside has a route. What comes from there is forwarded, so that answers get back.
+    const [inside, subnet] = ["192.0.2.2", "192.0.2.0/24"];
+    const host = await lab.sandbox();
+    await run("ip", "link", "add", "lan0", "type", "veth", "peer", "name", "lan1", "netns", `${host.pid}`);
+    await run("ip", "addr", "add", "192.0.2.1/24", "dev", "lan0");
+    await run("ip", "link", "set", "lan0", "up");
+    writeSysctl("ipv4/conf/lan0/forwarding", "1");
+    await host.run("ip", "addr", "add", `${inside}/24`, "dev", "lan1");
+    await host.run("ip", "link", "set", "lan1", "up");
+    await host.run("ip", "route", "add", "default", "via", "192.0.2.1");
+    await inNetworkNamespace(lab.outside, () => run("ip", "route", "add", subnet, "via", MACHINE, "dev", "out0", "onlink"));
+    const greeter = await host.inside(() => greet(inside, PORT));
+    greeters.push(greeter);
+    const fromOutside = () => inNetworkNamespace(lab.outside, () => tryTcp(inside, PORT));
+    expect(await tryTcp(inside, PORT)).toBe("hello 192.0.2.1");
+    expect(await fromOutside()).toBe("silence");
+    // Without the rule the same connection is let through.
+    const chain = ["inet", "boxyard_0000aaaa", "forward"];
+    const listed = await run("nft", "--handle", "list", "chain", ...chain);
+    const [, rule = "", handle = ""] = /(iifname "eth0" oifgroup != \d+ drop) .*# handle (\d+)$/m.exec(listed) ?? [];
+    await run("nft", "delete", "rule", ...chain, "handle", handle);
+    expect(await fromOutside()).toMatch(/^hello /);
+    await run("nft", ["add rule", ...chain, rule].join(" "));
+    expect(await fromOutside()).toBe("silence");
+    await run("ip", "link", "del", "lan0");
   });
 });
 
@@ -238,6 +261,14 @@ test("packets are as large as the uplink allows, and loopback is up", async () =
   expect(links).toMatch(/lo: <LOOPBACK,UP,LOWER_UP>/);
   expect(links).toMatch(/eth0@\S+ <\S*UP,LOWER_UP\S*> mtu 1400/);
 });
+
+/** Runs a program in the namespace of this thread. */
+async function run(...command: string[]): Promise<string> {
+  const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe" });
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")}: ${err}`);
+  return out;
+}
 
 async function runInRouter(...command: string[]): Promise<string> {
   const run = Bun.spawn(["nsenter", `--net=${lab.directory}/run/boxyard-0000aaaa`, ...command], { stdout: "pipe" });
