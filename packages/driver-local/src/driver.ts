@@ -27,8 +27,8 @@ export class LocalDriver extends DriverOfParts {
       checkpoint: new LocalCheckpoint(parts, sandboxes, snapshots),
       images: new LocalImages(layers, {
         still: (handle, work) => sandboxes.whileStill(handle, work),
-        standingOn: (digest) => sandboxesOn(parts.paths, digest),
-        snapshotsOn: (digest) => snapshots.standingOn(digest),
+        usersOf: (digest) => sandboxesOn(parts.paths, digest),
+        snapshotsOn: (digest) => snapshots.usersOf(digest),
       }),
       snapshots,
     });

@@ -1,5 +1,5 @@
 /* For tests that put faults between the driver's steps. */
-export { pauseSteps, STAND } from "./checkpoint/pause.ts";
+export { KEEP_FROZEN, pauseSteps } from "./checkpoint/pause.ts";
 export { rebootSteps, restoreSteps } from "./checkpoint/resume.ts";
 export { wakeSteps } from "./checkpoint/wake.ts";
 export { captureSteps } from "./snapshots/capture.ts";

@@ -5,7 +5,7 @@ import { isAlive } from "../runtime/process.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { hasErrno } from "../sys/libc.ts";
-import type { Standing, StandingProcess } from "./wake-cache.ts";
+import type { FrozenProcess, FrozenSandbox } from "./wake-cache.ts";
 
 /** With this value the kernel kills a process first when memory runs out (proc_pid_oom_score_adj(5)). */
 const FIRST_TO_GO = 1000;
@@ -14,10 +14,7 @@ const FIRST_TO_GO = 1000;
  * Keeps the frozen processes of a sandbox whose generation is whole in memory, if there is room: disconnects its network, and closes its connections,
  * as a restore does. False when they cannot be kept: the caller ends them.
  */
-export async function keepStanding(
-  parts: LocalParts,
-  record: LocalSandboxRecord & { readonly process: ProcessIdentity },
-): Promise<boolean> {
+export async function keepFrozen(parts: LocalParts, record: LocalSandboxRecord & { readonly process: ProcessIdentity }): Promise<boolean> {
   const { wakeCache, runtime, networks } = parts;
   const { sandboxId, incarnation, lease } = record;
   const cgroup = cgroupOf(parts, sandboxId);
@@ -30,7 +27,7 @@ export async function keepStanding(
 }
 
 /** True when exactly the processes that the pause left exist, and are still frozen: then none has run since. */
-export function standsAsLeft(parts: LocalParts, record: LocalSandboxRecord, { incarnation, processes }: Standing): boolean {
+export function isStillFrozen(parts: LocalParts, record: LocalSandboxRecord, { incarnation, processes }: FrozenSandbox): boolean {
   if (record.incarnation !== incarnation || !record.process || !isAlive(record.process)) return false;
   const cgroup = cgroupOf(parts, record.sandboxId);
   const found = new Set(cgroup.processes());
@@ -38,12 +35,12 @@ export function standsAsLeft(parts: LocalParts, record: LocalSandboxRecord, { in
   return isSame && cgroup.isFreezeRequested() && cgroup.isFrozen();
 }
 
-/** Gives the processes the `oom_score_adj` that they had before `keepStanding`. */
-export function restoreOomScores({ processes }: Standing): void {
+/** Gives the processes the `oom_score_adj` that they had before `keepFrozen`. */
+export function restoreOomScores({ processes }: FrozenSandbox): void {
   for (const { pid, oomScoreAdj } of processes) writeFileSync(`/proc/${pid}/oom_score_adj`, String(oomScoreAdj));
 }
 
-function makeFirstToGo(pid: number): StandingProcess {
+function makeFirstToGo(pid: number): FrozenProcess {
   const path = `/proc/${pid}/oom_score_adj`;
   const oomScoreAdj = Number(readFileSync(path, "utf8"));
   try {

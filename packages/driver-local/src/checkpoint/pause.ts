@@ -5,10 +5,10 @@ import type { Generation } from "@boxyard/driver";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { dumpMemory, type Found, takeRoom } from "./dump.ts";
+import { keepFrozen } from "./frozen.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
 import { memoryBytesOf } from "./image-files.ts";
 import type { RoomClaim } from "./room-for-memory.ts";
-import { keepStanding } from "./standing.ts";
 import { endTracers } from "./tracers.ts";
 
 export const generationsOf = (parts: LocalParts, { sandboxId }: Pick<LocalSandboxRecord, "sandboxId">) =>
@@ -36,8 +36,8 @@ const beginGeneration: Step<PauseContext> = {
 };
 
 /** Writes the image of the memory, if it is wanted, and freezes the sandbox: from here on none of its processes runs. */
-const standStill: Step<PauseContext> = {
-  name: "standStill",
+const checkpoint: Step<PauseContext> = {
+  name: "checkpoint",
   async run(ctx, undo) {
     const { parts, record, generations } = ctx;
     const cgroup = cgroupOf(parts, record.sandboxId);
@@ -55,7 +55,7 @@ const standStill: Step<PauseContext> = {
 const keep = ({ parts, record, generations }: PauseContext) =>
   parts.storage.keepVolume(record.sandboxId, generations.pathOf(record.incarnation), "disk");
 
-/** Keeps the disk of a pause without memory. With memory, `standStill` has kept it while CRIU held all processes. */
+/** Keeps the disk of a pause without memory. With memory, `checkpoint` has kept it while CRIU held all processes. */
 const keepDisk: Step<PauseContext> = {
   name: "keepDisk",
   run: async (ctx) => (ctx.memory ? undefined : keep(ctx)),
@@ -73,7 +73,7 @@ const complete: Step<PauseContext> = {
   },
 };
 
-export const pauseSteps: readonly Step<PauseContext>[] = [beginGeneration, standStill, keepDisk, complete];
+export const pauseSteps: readonly Step<PauseContext>[] = [beginGeneration, checkpoint, keepDisk, complete];
 
 /** How a paused sandbox releases what it holds besides its generation and its volume. Each step is repeatable. */
 const freeSteps = [
@@ -90,7 +90,7 @@ const freeSteps = [
 ] as const;
 
 /** Name, for observers, of keeping the processes in memory: a pause tries that first, and calls `freeSandbox` only when it is not possible. */
-export const STAND = "keepStanding";
+export const KEEP_FROZEN = "keepFrozen";
 /** The names of the steps of `freeSandbox`, in order. */
 export const FREE_STEPS: readonly string[] = freeSteps.map(({ name }) => name);
 
@@ -108,12 +108,12 @@ export async function freeSandbox(parts: LocalParts, record: LocalSandboxRecord)
 async function isKeptStanding({ parts, record, memory }: PauseContext): Promise<boolean> {
   if (!memory) return false;
   try {
-    await parts.observer.before?.(STAND);
-    const isKept = await keepStanding(parts, record);
-    await parts.observer.after?.(STAND);
+    await parts.observer.before?.(KEEP_FROZEN);
+    const isKept = await keepFrozen(parts, record);
+    await parts.observer.after?.(KEEP_FROZEN);
     return isKept;
   } catch (error) {
-    parts.onUndoError(STAND, error);
+    parts.onUndoError(KEEP_FROZEN, error);
     return false;
   }
 }

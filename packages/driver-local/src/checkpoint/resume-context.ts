@@ -1,6 +1,6 @@
 import type { CreateContext } from "../sandbox.ts";
 import type { GenerationFile } from "./generation.ts";
-import type { Standing } from "./wake-cache.ts";
+import type { FrozenSandbox } from "./wake-cache.ts";
 
 /** What the steps of a resume share. */
 export interface ResumeContext extends CreateContext {
@@ -8,5 +8,5 @@ export interface ResumeContext extends CreateContext {
   /** Address of the incarnation that was paused. */
   readonly oldAddress: string;
   /** For a wake: the sandbox's processes, as the pause left them. */
-  readonly standing?: Standing;
+  readonly frozen?: FrozenSandbox;
 }

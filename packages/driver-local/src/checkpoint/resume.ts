@@ -11,12 +11,12 @@ import { create } from "../steps/create.ts";
 import { limits } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
 import { start } from "../steps/start.ts";
+import { isStillFrozen } from "./frozen.ts";
 import type { GenerationFile } from "./generation.ts";
 import { changeNames } from "./hosts.ts";
 import { freeSandbox, generationsOf, notPaused } from "./pause.ts";
 import { restoreProcesses } from "./restore-processes.ts";
 import type { ResumeContext } from "./resume-context.ts";
-import { standsAsLeft } from "./standing.ts";
 import { wakeSteps } from "./wake.ts";
 
 type KeptDisk = Pick<GenerationFile, "uidBase" | "diskUidBase" | "diskUsedBytes"> & { readonly disk: string };
@@ -79,10 +79,10 @@ export async function resumeSandbox(
   signal: AbortSignal,
 ): Promise<LocalSandboxRecord> {
   const found = find(parts, spec);
-  const standing = parts.wakeCache.take(spec.sandboxId);
-  if (memory && standing && isOfSameSize(found.record, spec) && standsAsLeft(parts, found.record, standing)) {
+  const frozen = parts.wakeCache.take(spec.sandboxId);
+  if (memory && frozen && isOfSameSize(found.record, spec) && isStillFrozen(parts, found.record, frozen)) {
     try {
-      return await attempt(wakeSteps, { parts, spec, ...found, standing }, signal);
+      return await attempt(wakeSteps, { parts, spec, ...found, frozen }, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       parts.onUndoError("wake", error);
@@ -125,7 +125,7 @@ const nothingToResume = (parts: LocalParts, id: SandboxId) => (isDamaged(parts, 
 
 async function attempt(
   steps: readonly Step<ResumeContext>[],
-  wish: Wish & Found & Pick<ResumeContext, "standing">,
+  wish: Wish & Found & Pick<ResumeContext, "frozen">,
   signal: AbortSignal,
 ): Promise<LocalSandboxRecord> {
   const { parts, spec, record } = wish;

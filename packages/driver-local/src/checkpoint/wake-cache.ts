@@ -1,14 +1,14 @@
 import type { Clock, SandboxId } from "@boxyard/core";
 
 /** The processes of a paused sandbox in memory, as the pause left them. */
-export interface Standing {
+export interface FrozenSandbox {
   readonly incarnation: number;
   /** Memory that its processes hold. */
   readonly bytes: number;
-  readonly processes: readonly StandingProcess[];
+  readonly processes: readonly FrozenProcess[];
 }
 
-export interface StandingProcess {
+export interface FrozenProcess {
   /** In the machine's process namespace. */
   readonly pid: number;
   /** Its `oom_score_adj` before the pause raised it. */
@@ -36,7 +36,7 @@ export interface WakeCacheParts {
 export class WakeCache {
   private readonly parts: WakeCacheParts;
   /** Oldest first. */
-  private readonly entries = new Map<SandboxId, { readonly standing: Standing; readonly until: number }>();
+  private readonly entries = new Map<SandboxId, { readonly frozen: FrozenSandbox; readonly until: number }>();
   /** Drops that are under way. */
   private readonly drops = new Set<Promise<void>>();
   private drop: (id: SandboxId) => Promise<void> = async () => {};
@@ -52,7 +52,7 @@ export class WakeCache {
   }
 
   get bytes(): number {
-    return [...this.entries.values()].reduce((sum, { standing }) => sum + standing.bytes, 0);
+    return [...this.entries.values()].reduce((sum, { frozen }) => sum + frozen.bytes, 0);
   }
 
   has(id: SandboxId): boolean {
@@ -68,18 +68,18 @@ export class WakeCache {
   }
 
   /** Adds a sandbox; drops older ones when the budget needs it. */
-  add(id: SandboxId, standing: Standing): void {
+  add(id: SandboxId, frozen: FrozenSandbox): void {
     const { limits, clock } = this.parts;
     this.entries.delete(id);
-    this.dropOldest(() => this.bytes + standing.bytes > limits.budgetBytes);
-    this.entries.set(id, { standing, until: clock.monotonic() + limits.lingerMs });
+    this.dropOldest(() => this.bytes + frozen.bytes > limits.budgetBytes);
+    this.entries.set(id, { frozen, until: clock.monotonic() + limits.lingerMs });
   }
 
   /** Removes a sandbox without ending its processes, which the caller then owns. Undefined when it is not in the cache. */
-  take(id: SandboxId): Standing | undefined {
+  take(id: SandboxId): FrozenSandbox | undefined {
     const entry = this.entries.get(id);
     this.entries.delete(id);
-    return entry?.standing;
+    return entry?.frozen;
   }
 
   /** To be called regularly: drops sandboxes that were kept too long, and more when memory runs short. */
@@ -89,9 +89,9 @@ export class WakeCache {
     this.dropOldest((oldest) => oldest.until <= now);
     const { freeBytes, leastFreeBytes } = this.parts.memory();
     let freed = 0;
-    this.dropOldest(({ standing }) => {
+    this.dropOldest(({ frozen }) => {
       const isShort = freeBytes + freed < leastFreeBytes;
-      freed += standing.bytes;
+      freed += frozen.bytes;
       return isShort;
     });
   }
@@ -99,10 +99,10 @@ export class WakeCache {
   /** Drops the oldest sandboxes until as much as wanted is free, or none is left. Resolves when they have ended: true when any was dropped. */
   async reclaim(wanted: { readonly memoryBytes: number; readonly processes: number }): Promise<boolean> {
     let { memoryBytes, processes } = wanted;
-    const drops = this.dropOldest(({ standing }) => {
+    const drops = this.dropOldest(({ frozen }) => {
       const isShort = memoryBytes > 0 || processes > 0;
-      memoryBytes -= standing.bytes;
-      processes -= standing.processes.length;
+      memoryBytes -= frozen.bytes;
+      processes -= frozen.processes.length;
       return isShort;
     });
     await Promise.all(drops);
@@ -117,7 +117,7 @@ export class WakeCache {
   }
 
   /** Drops sandboxes, the oldest first, while `shouldDrop` is true. */
-  private dropOldest(shouldDrop: (oldest: { readonly standing: Standing; readonly until: number }) => boolean): Promise<void>[] {
+  private dropOldest(shouldDrop: (oldest: { readonly frozen: FrozenSandbox; readonly until: number }) => boolean): Promise<void>[] {
     const started: Promise<void>[] = [];
     for (const [id, entry] of this.entries) {
       if (!shouldDrop(entry)) break;

@@ -10,7 +10,7 @@ import { readRecord } from "../state/record.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
-import { STAND } from "./pause.ts";
+import { KEEP_FROZEN } from "./pause.ts";
 import { wakeSteps } from "./wake.ts";
 
 /** Counts in memory, holds a connection to itself, and has a child of its own. */
@@ -126,7 +126,7 @@ describe("a paused sandbox that stays in memory", () => {
   test("of a server that was killed is ended by the next server, and resumed from its image", async () => {
     const { process } = recordNow() ?? {};
     await machine.close();
-    await dieAt("after", STAND, true, spec, "300000");
+    await dieAt("after", KEEP_FROZEN, true, spec, "300000");
     expect(process && isAlive(process)).toBe(true);
     await machine.reopen();
     await isGone();
@@ -225,9 +225,9 @@ describe("a paused sandbox that stays in memory", () => {
       });
     }
 
-    test(`whose ${STAND} fails ${when} is paused without staying in memory`, async () => {
+    test(`whose ${KEEP_FROZEN} fails ${when} is paused without staying in memory`, async () => {
       machine.faults[when] = (name) => {
-        if (name === STAND) throw new Error("injected");
+        if (name === KEEP_FROZEN) throw new Error("injected");
       };
       await pause();
       machine.faults[when] = () => {};

@@ -1,8 +1,8 @@
 import type { Step } from "@boxyard/core";
 import { writeRecord } from "../state/record.ts";
 import { untilHealthy } from "../steps/await-agent.ts";
+import { restoreOomScores } from "./frozen.ts";
 import type { ResumeContext } from "./resume-context.ts";
-import { restoreOomScores } from "./standing.ts";
 
 /** As the step `claim` of a resume, but keeps link, address and processes of the incarnation that was paused. */
 const takeOver: Step<ResumeContext> = {
@@ -25,8 +25,8 @@ const takeOver: Step<ResumeContext> = {
 /** The agent goes on; commands go on after `/init`, as after a restore. */
 const thaw: Step<ResumeContext> = {
   name: "thaw",
-  async run({ parts, cgroup, record, generation, standing }) {
-    if (standing) restoreOomScores(standing);
+  async run({ parts, cgroup, record, generation, frozen }) {
+    if (frozen) restoreOomScores(frozen);
     cgroup.setFrozenBelow(["user", "pty", ...generation.frozenGroups], true);
     await parts.networks.reconnect(record.lease, record.network);
     cgroup.beginThaw();

@@ -24,7 +24,7 @@ export interface SandboxSource {
   /** Runs `work` while nothing else changes the sandbox. Throws when there is no such sandbox, or when it runs unfrozen. */
   still<T>(handle: SandboxHandle, work: (facts: Pick<VolumeFacts, "volume" | "uidBase">) => Promise<T>): Promise<T>;
   /** Ids of the sandboxes that use a layer, unfinished ones too. Synchronous, so that nothing happens between the answer and the removal. */
-  standingOn(digest: string): readonly string[];
+  usersOf(digest: string): readonly string[];
   /** Ids of the snapshots that use a layer. Synchronous, as above. */
   snapshotsOn(digest: string): readonly string[];
 }
@@ -74,7 +74,7 @@ export class LocalImages implements ImageStore {
   }
 
   async removeLayer(digest: string): Promise<void> {
-    const sandboxes = this.sandboxes.standingOn(digest);
+    const sandboxes = this.sandboxes.usersOf(digest);
     if (sandboxes.length > 0) {
       throw new AppError("failed_precondition", `${sandboxes.length} sandboxes use layer ${digest}; end them first`, {
         reason: "layer_in_use",

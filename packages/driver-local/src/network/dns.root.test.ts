@@ -136,7 +136,7 @@ async function resolves(from = online): Promise<boolean> {
 }
 
 describe("over UDP", () => {
-  test("answers with the asker's id, and asks upstream with another id from another port each time", async () => {
+  test("answers with the client's id, and asks upstream with another id from another port each time", async () => {
     const messages = Array.from({ length: 20 }, () => question("a.example", 4711));
     const replies = await ask(online, messages, 20);
     expect(replies.map(read)).toEqual(Array.from({ length: 20 }, () => ({ rcode: "NOERROR", answers: ["192.0.2.1"], truncated: false })));
@@ -232,7 +232,7 @@ describe("hostile questions", () => {
     await eventually("its share is free again", () => resolves());
   }, 30_000);
 
-  test("askers that are gone before the answer do no harm", async () => {
+  test("clients that are gone before the answer do no harm", async () => {
     for (let i = 0; i < 50; i++) {
       const socket = await online.inside(() =>
         Bun.udpSocket({ connect: { hostname: GATEWAY, port: 53 }, socket: { data() {}, error() {} } }),

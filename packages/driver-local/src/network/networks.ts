@@ -7,7 +7,7 @@ import { AddressPool } from "./address-pool.ts";
 import { type Address, formatAddress, parseAddress } from "./addresses.ts";
 import { type AttachedProcess, attachedProcess, holdersOf } from "./attached-process.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
-import { type Asker, Forwarder } from "./dns/forwarder.ts";
+import { type DnsClient, Forwarder } from "./dns/forwarder.ts";
 import type { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
 import type { Forwarding } from "./forwarding.ts";
@@ -49,7 +49,7 @@ interface Held {
   readonly incarnation: number;
   /** Undefined for adopted leases. */
   readonly process: AttachedProcess | undefined;
-  readonly asker: Asker;
+  readonly client: DnsClient;
 }
 
 /** What `openNetwork` has found and made. */
@@ -104,7 +104,7 @@ export class Networks implements SandboxNetworks {
     this.forwarder = new Forwarder({
       address: this.dnsAddress,
       inNamespace: (work) => inNetworkNamespace(kernel.namespace, work),
-      askerOf: (address) => this.held.get(address)?.asker,
+      clientOf: (address) => this.held.get(address)?.client,
       resolver: new Resolver({ servers: () => resolvConf.current(), clock }),
       clock,
       logger: config.logger,
@@ -161,7 +161,7 @@ export class Networks implements SandboxNetworks {
     // One message, and the rules see every packet's link in its new group: connections that are open are refused from the next packet on.
     this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), group));
     const held = this.held.get(lease.address);
-    if (held) held.asker.resolves = resolvesNames(group);
+    if (held) held.client.resolves = resolvesNames(group);
     if (!isListed(group)) await this.lists.drop(address);
   }
 
@@ -169,7 +169,7 @@ export class Networks implements SandboxNetworks {
     const address = this.addressOf(lease);
     const { kernel, plan } = this.parts;
     // The router's rules drop what links of this group send; without the route nothing is sent to the sandbox.
-    kernel.router.request(deleteLinkRoute(address), setLinkGroup(leaseIndex(plan, address), GROUP.standing));
+    kernel.router.request(deleteLinkRoute(address), setLinkGroup(leaseIndex(plan, address), GROUP.frozen));
   }
 
   renew(lease: NetworkLease, incarnation: number): NetworkLease {
@@ -231,8 +231,8 @@ export class Networks implements SandboxNetworks {
   }
 
   private hold(address: string, of: Pick<Held, "sandboxId" | "incarnation">, group: number | undefined, process?: Held["process"]): void {
-    const asker = { address, resolves: resolvesNames(group) };
-    this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, asker });
+    const client = { address, resolves: resolvesNames(group) };
+    this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, client });
   }
 
   private mendLists(): Promise<void> {

@@ -38,7 +38,7 @@ export const GROUP = {
   /** Unplugged; the link goes as soon as its sandbox's namespace ends. */
   doomed: 3,
   /** Of a paused sandbox whose processes are still there, frozen: no packet passes, and the link stays for a quick wake. */
-  standing: 4,
+  frozen: 4,
   /** May reach the addresses of its list (`lists.ts`), which is all but the denied ones; the name server answers it. */
   mostlyOpen: 5,
   /** May reach only the addresses that its list allows; the name server refuses its questions. */

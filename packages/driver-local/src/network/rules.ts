@@ -79,7 +79,7 @@ ${own}  }
     size ${FLOW_BUCKETS}
     flags dynamic
   }
-  set askers {
+  set clients {
     type ipv4_addr
     size 65535
     flags dynamic,timeout
@@ -118,7 +118,7 @@ ${own}  }
     ct state established,related accept
   }
   chain names {
-    update @askers { ip saddr limit rate over ${DNS_RATE.perSandbox}/second burst ${2 * DNS_RATE.perSandbox} packets } drop
+    update @clients { ip saddr limit rate over ${DNS_RATE.perSandbox}/second burst ${2 * DNS_RATE.perSandbox} packets } drop
     update @eager { ip saddr limit rate over ${DNS_RATE.modest}/second burst ${10 * DNS_RATE.modest} packets } goto more_names
     accept
   }

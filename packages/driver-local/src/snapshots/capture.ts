@@ -41,8 +41,8 @@ const flushEarly: Step<CaptureContext> = {
 };
 
 /** Keeps memory and disk of one moment, in which no process of the sandbox runs. After that, all processes go on that ran before. */
-const standStill: Step<CaptureContext> = {
-  name: "standStill",
+const checkpoint: Step<CaptureContext> = {
+  name: "checkpoint",
   run: (ctx) => (ctx.options.memory ? keepBoth(ctx) : keepDisk(ctx)),
 };
 
@@ -101,7 +101,7 @@ const completeSnapshot: Step<CaptureContext> = {
   },
 };
 
-export const captureSteps: readonly Step<CaptureContext>[] = [beginSnapshot, flushEarly, standStill, completeSnapshot];
+export const captureSteps: readonly Step<CaptureContext>[] = [beginSnapshot, flushEarly, checkpoint, completeSnapshot];
 
 /** Captures a running sandbox. When this throws, nothing of the snapshot is left. In both cases the sandbox runs on. */
 export async function captureSandbox(

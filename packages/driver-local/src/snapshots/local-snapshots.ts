@@ -79,8 +79,8 @@ export class LocalSnapshots implements SnapshotStore {
     });
   }
 
-  /** Ids of the snapshots that stand on a layer, as a damaged one may. Synchronous, so that nothing changes between the answer and what the caller does next. */
-  standingOn(digest: string): string[] {
+  /** Ids of the snapshots that use a layer, as a damaged one may. Synchronous, so that nothing changes between the answer and what the caller does next. */
+  usersOf(digest: string): string[] {
     return this.files
       .list()
       .filter((file) => "damaged" in file || file.layers.includes(digest))

@@ -79,8 +79,8 @@ function dropFile(root: number, path: string): void {
 }
 
 /** Notes in the record that `start` restores the snapshot. Until then the sandbox has no process. */
-const promiseStart: Step<CreateContext> = {
-  name: "promiseStart",
+const deferRestore: Step<CreateContext> = {
+  name: "deferRestore",
   async run(ctx) {
     ctx.record = { ...ctx.record, startsFrom: sourceOf(ctx).file.id };
     await writeRecord(ctx.parts.paths.state(ctx.spec.sandboxId), ctx.record);
@@ -111,7 +111,7 @@ const rollBackDisk: Step<ResumeContext> = {
 /** A create from a snapshot that boots from its disk. */
 export const createFromDiskSteps: readonly Step<CreateContext>[] = [cloneDisk, renameDisk, cgroup, bundle, create, limits, network];
 /** A create from a snapshot with memory, whose processes `start` restores. */
-export const createFromMemorySteps: readonly Step<CreateContext>[] = [cloneDisk, freshCgroup as Step<CreateContext>, bundle, promiseStart];
+export const createFromMemorySteps: readonly Step<CreateContext>[] = [cloneDisk, freshCgroup as Step<CreateContext>, bundle, deferRestore];
 export const startFromMemorySteps: readonly Step<RestoreSnapshotContext>[] = [restoreSnapshot, awaitAgent];
 
 export const rollBackToMemorySteps: readonly Step<ResumeContext>[] = [

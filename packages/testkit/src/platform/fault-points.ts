@@ -2,12 +2,12 @@ import {
   captureSteps,
   createSteps as driverCreate,
   startSteps as driverStart,
+  KEEP_FROZEN,
   pauseSteps,
   REMOVALS,
   rebootSteps,
   restoreSteps,
   rollBackToMemorySteps,
-  STAND,
   wakeSteps,
 } from "@boxyard/driver-local/faults";
 import { BUILD_POINTS as buildSteps, pointsOf, SEQUENCES, TRANSITIONS } from "@boxyard/server/faults";
@@ -43,7 +43,7 @@ export const TRANSITION_POINTS = Object.fromEntries(
 export const { create: CREATE_POINTS, kill: KILL_POINTS } = TRANSITION_POINTS;
 
 /** What a pause does last, to keep its processes in memory: where it fails, the next resume is one from the image. */
-export const KEEP_IN_MEMORY = { layer: "driver", step: STAND } as const;
+export const KEEP_IN_MEMORY = { layer: "driver", step: KEEP_FROZEN } as const;
 /** The driver's steps of a resume of a sandbox that is still in memory. */
 export const WAKE_POINTS = at("driver", names(wakeSteps));
 

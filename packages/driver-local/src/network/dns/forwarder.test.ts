@@ -3,14 +3,14 @@ import { systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import { eventually, freePort } from "@boxyard/testkit";
 import dnsPacket from "dns-packet";
-import { type Asker, DNS_LIMITS, Forwarder } from "./forwarder.ts";
+import { DNS_LIMITS, type DnsClient, Forwarder } from "./forwarder.ts";
 import { Resolver } from "./resolver.ts";
 
 const question = (name: string, id: number) =>
   dnsPacket.encode({ type: "query", id, flags: dnsPacket.RECURSION_DESIRED, questions: [{ type: "A", name }] });
 
 test("a sandbox gets an answer while others fill every place with unanswered questions", async () => {
-  const askers = new Map<string, Asker>();
+  const clients = new Map<string, DnsClient>();
   const port = await freePort();
   // The machine's name server answers only the question of the modest sandbox.
   const exchange: ConstructorParameters<typeof Resolver>[0]["exchange"] = {
@@ -29,7 +29,7 @@ test("a sandbox gets an answer while others fill every place with unanswered que
     address: "127.0.0.1",
     port,
     inNamespace: (work) => work(),
-    askerOf: (address) => askers.get(address),
+    clientOf: (address) => clients.get(address),
     resolver: new Resolver({ servers: () => ["192.0.2.53"], clock: systemClock, exchange }),
     clock: systemClock,
     logger: silentLogger,
@@ -37,7 +37,7 @@ test("a sandbox gets an answer while others fill every place with unanswered que
   await forwarder.open();
   const sockets: { close(): void }[] = [];
   const from = async (address: string, onReply: (reply: Uint8Array) => void = () => {}) => {
-    askers.set(address, { address, resolves: true });
+    clients.set(address, { address, resolves: true });
     const socket = await Bun.udpSocket({
       hostname: address,
       connect: { hostname: "127.0.0.1", port },

@@ -14,12 +14,12 @@ export const DNS_LIMITS = {
   connectionsPerLease: 8,
   /** A TCP connection without a whole question for so long is closed; milliseconds. */
   idleMs: 10_000,
-  /** Answers that a TCP asker has not read yet. */
+  /** Answers that a TCP client has not read yet. */
   unsentBytes: 256 * 1024,
 } as const;
 
 /** A sandbox, as the forwarder sees it. A new object for every lease, so that a late answer never reaches the next holder of an address. */
-export interface Asker {
+export interface DnsClient {
   readonly address: string;
   /** False: every question is refused at once, on open connections too. Changes with the sandbox's rules. */
   resolves: boolean;
@@ -32,14 +32,14 @@ export interface ForwarderOptions {
   /** Runs `work` (synchronously) in the router's network namespace, where the sockets must be made. */
   readonly inNamespace: <T>(work: () => T) => T;
   /** The sandbox with this address; undefined when there is none: such a question gets no answer. */
-  readonly askerOf: (address: string) => Asker | undefined;
+  readonly clientOf: (address: string) => DnsClient | undefined;
   readonly resolver: Resolver;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 interface Connection {
-  asker: Asker;
+  client: DnsClient;
   leave: () => void;
   reader: FrameReader;
   unsent: Uint8Array;
@@ -55,8 +55,8 @@ export class Forwarder {
   private readonly options: ForwarderOptions;
   private udp: UdpServer | undefined;
   private tcp: TcpServer | undefined;
-  private readonly questions = new FairShare<Asker>(DNS_LIMITS.inFlight, DNS_LIMITS.inFlightPerLease);
-  private readonly connections = new FairShare<Asker>(DNS_LIMITS.connections, DNS_LIMITS.connectionsPerLease);
+  private readonly questions = new FairShare<DnsClient>(DNS_LIMITS.inFlight, DNS_LIMITS.inFlightPerLease);
+  private readonly connections = new FairShare<DnsClient>(DNS_LIMITS.connections, DNS_LIMITS.connectionsPerLease);
   private readonly closing = new AbortController();
 
   constructor(options: ForwarderOptions) {
@@ -113,11 +113,11 @@ export class Forwarder {
   }
 
   private onDatagram(data: Uint8Array, port: number, from: string): void {
-    const asker = this.options.askerOf(from);
-    if (!asker) return;
-    void this.answer(asker, data, true).then((reply) => {
+    const client = this.options.clientOf(from);
+    if (!client) return;
+    void this.answer(client, data, true).then((reply) => {
       // The lease may have ended meanwhile, and its address may belong to another sandbox by now.
-      if (reply && this.options.askerOf(from) === asker) this.sendUdp(reply, port, from);
+      if (reply && this.options.clientOf(from) === client) this.sendUdp(reply, port, from);
     });
   }
 
@@ -125,18 +125,18 @@ export class Forwarder {
     try {
       this.udp?.send(reply, port, to);
     } catch {
-      // The asker's link is gone, or its buffers are full: the answer is lost, which UDP allows.
+      // The client's link is gone, or its buffers are full: the answer is lost, which UDP allows.
     }
   }
 
   /** The reply for a message, or undefined for none. Never throws. */
-  private async answer(asker: Asker, data: Uint8Array, overUdp: boolean): Promise<Uint8Array | undefined> {
+  private async answer(client: DnsClient, data: Uint8Array, overUdp: boolean): Promise<Uint8Array | undefined> {
     const parsed = parseQuery(data);
     if (!parsed) return undefined;
     if ("refusal" in parsed) return parsed.refusal;
-    if (!asker.resolves) return makeError(parsed.query, RCODE.REFUSED);
+    if (!client.resolves) return makeError(parsed.query, RCODE.REFUSED);
     const gaveUp = new AbortController();
-    const leave = this.questions.enter(asker, () => gaveUp.abort());
+    const leave = this.questions.enter(client, () => gaveUp.abort());
     if (!leave) return makeError(parsed.query, RCODE.SERVFAIL);
     try {
       return await this.resolveSafely(parsed.query, overUdp, AbortSignal.any([this.closing.signal, gaveUp.signal]));
@@ -173,14 +173,14 @@ export class Forwarder {
 
   private onOpen(socket: TcpSocket): void {
     socket.data = undefined;
-    const asker = this.options.askerOf(socket.remoteAddress);
-    const leave = asker && this.connections.enter(asker, () => socket.terminate());
+    const client = this.options.clientOf(socket.remoteAddress);
+    const leave = client && this.connections.enter(client, () => socket.terminate());
     if (!leave) {
       socket.terminate();
       return;
     }
     const idle = setTimeout(() => socket.terminate(), DNS_LIMITS.idleMs);
-    socket.data = { asker, leave, reader: new FrameReader(MAX_QUERY_BYTES), unsent: new Uint8Array(0), idle };
+    socket.data = { client, leave, reader: new FrameReader(MAX_QUERY_BYTES), unsent: new Uint8Array(0), idle };
   }
 
   private onData(socket: TcpSocket, data: Uint8Array): void {
@@ -190,7 +190,7 @@ export class Forwarder {
     // Only whole messages keep a connection open: one byte at a time would hold it for ever.
     if (messages.length > 0) connection.idle.refresh();
     for (const message of messages) {
-      void this.answer(connection.asker, message, false).then((reply) => {
+      void this.answer(connection.client, message, false).then((reply) => {
         if (reply && socket.data === connection) this.sendTcp(socket, connection, frame(reply));
       });
     }

@@ -4,7 +4,7 @@ import { isAnswerTo, isTruncated, makeError, makeReply, makeUpstreamQuery, type 
 
 /** How long one server may take to answer, in the first and in the second round. */
 const ROUND_MS = [1500, 3000] as const;
-/** Below the 5 s after which the C library asks again, so that an asker always gets our answer first. */
+/** Below the 5 s after which the C library asks again, so that a client always gets our answer first. */
 const TOTAL_MS = 4500;
 
 export interface ResolverOptions {
@@ -27,7 +27,7 @@ export class Resolver {
   }
 
   /**
-   * The reply for the asker: an answer, or SERVFAIL when no server gave one within 4.5 s. Servers are tried in order, twice. After an answer
+   * The reply for the client: an answer, or SERVFAIL when no server gave one within 4.5 s. Servers are tried in order, twice. After an answer
    * SERVFAIL, REFUSED or NOTIMP the next server is tried; the first such answer is returned when no server gives a better one.
    */
   async resolve(query: Query, overUdp: boolean, signal: AbortSignal): Promise<Uint8Array> {
@@ -67,7 +67,7 @@ export class Resolver {
       signal,
     };
     if (overUdp) return this.exchange.udp(exchange);
-    // The asker uses TCP because our answer was too long for UDP, or by its own choice. Small resolvers may not support TCP.
+    // The client uses TCP because our answer was too long for UDP, or by its own choice. Small resolvers may not support TCP.
     const answer = await this.exchange.tcp(exchange);
     if (answer) return answer;
     const second = await this.exchange.udp(exchange);

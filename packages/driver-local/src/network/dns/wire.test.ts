@@ -101,7 +101,7 @@ describe("answers", () => {
     expect(isAnswerTo(new Uint8Array(5), 7, question)).toBe(false);
   });
 
-  test("that are too long for the asker are truncated to the question, over UDP only", () => {
+  test("that are too long for the client are truncated to the question, over UDP only", () => {
     const long = response("Some.Example", 100, 1234);
     for (const [query, fits] of [
       [queryOf(encode("Some.Example")), false],

@@ -27,7 +27,7 @@ export interface Query {
   readonly flags: number;
   /** Name, type and class, as sent. */
   readonly question: Uint8Array;
-  /** The asker's EDNS options, if any: the longest answer that it accepts over UDP, and whether it wants DNSSEC records. */
+  /** The client's EDNS options, if any: the longest answer that it accepts over UDP, and whether it wants DNSSEC records. */
   readonly edns: { readonly udpBytes: number; readonly dnssecOk: boolean } | undefined;
 }
 
@@ -116,7 +116,7 @@ export const rcodeOf = (answer: Uint8Array): number => (answer[3] ?? 0) & RCODE_
 
 export const isTruncated = (answer: Uint8Array): boolean => (viewOf(answer).getUint16(2) & FLAG.TC) !== 0;
 
-/** The answer with the asker's id. Over UDP, an answer that is too long for the asker is truncated, so that the asker uses TCP. */
+/** The answer with the client's id. Over UDP, an answer that is too long for the client is truncated, so that the client uses TCP. */
 export function makeReply(query: Query, answer: Uint8Array, overUdp: boolean): Uint8Array {
   const limit = Math.min(query.edns?.udpBytes ?? PLAIN_UDP_BYTES, SAFE_UDP_BYTES);
   const fits = !overUdp || answer.length <= limit;
