@@ -12,6 +12,9 @@ import { useTestMachine } from "../testing/use-test-machine.ts";
 import { SET_LOCKS } from "./restore.ts";
 import { canSetLocks } from "./set-locks.ts";
 
+/** Counts in a file, which is whole whenever it is read. */
+const COUNT = "n=0; while n=$((n+1)); do echo $n > /root/new; mv /root/new /root/count; sleep 0.02; done";
+
 describe("pause and resume", () => {
   setDefaultTimeout(60_000);
   const machine = useTestMachine();
@@ -23,7 +26,8 @@ describe("pause and resume", () => {
     const handle = await machine.boot(spec);
     const before = await driver.address(handle);
     await initAgent(before);
-    await startUnread(before, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    await startUnread(before, COUNT);
+    await eventually("it counts", async () => Number((await exec(before, "cat /root/count")).output) > 3);
     await exec(before, "echo kept > /root/file; cat /proc/sys/kernel/random/boot_id");
     const kept = await driver.pause(handle, { memory: true }, never);
     // The agent's own memory at least, and no more than the sandbox may have.
@@ -36,7 +40,7 @@ describe("pause and resume", () => {
     const count = async () => Number((await exec(address, "cat /root/count")).output);
     await initAgent(address);
     const first = await count();
-    expect(first).toBeGreaterThan(0);
+    expect(first).toBeGreaterThan(3);
     await eventually("the loop goes on", async () => (await count()) > first);
     expect((await exec(address, "cat /root/file")).output).toBe("kept\n");
     const hosts = (await exec(address, "cat /etc/hosts")).output;
@@ -169,7 +173,7 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
     const handle = await machine.boot(spec);
     const before = await machine.driver.address(handle);
     await initAgent(before);
-    await startUnread(before, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    await startUnread(before, COUNT);
     await eventually("it counts", async () => Number((await exec(before, "cat /root/count")).output) > 3);
     await machine.driver.pause(handle, { memory: true }, never);
     // As after a reboot: no process, no mount, and the processes in the state file belong to another boot.
