@@ -45,7 +45,7 @@ function serviceOf(given: Record<string, Given>): SandboxService {
 function lettersOf(service: SandboxService, query: SandboxQuery): string {
   return service
     .list(TEAM, query)
-    .records.map(({ id }) => id[1])
+    .items.map(({ id }) => id[1])
     .join("");
 }
 
@@ -95,8 +95,8 @@ describe("the service's list of sandboxes", () => {
       let after: SandboxQuery["after"];
       do {
         const query: SandboxQuery = { ...ALL, order, limit, after };
-        const { records, next } = service.list(TEAM, query);
-        expect(records.length).toBe(Math.min(limit, 5 - joined.length));
+        const { items, next } = service.list(TEAM, query);
+        expect(items.length).toBe(Math.min(limit, 5 - joined.length));
         joined += lettersOf(service, query);
         expect(next === undefined).toBe(joined.length === 5);
         after = next;
@@ -107,7 +107,7 @@ describe("the service's list of sandboxes", () => {
 
   test("goes on behind a position whose sandbox has ended", () => {
     const service = serviceOf({ a: { startedAt: 1 }, c: { startedAt: 2 } });
-    const after = { startedAt: 1, id: idOf("b") };
+    const after = { at: 1, id: idOf("b") };
     expect([lettersOf(service, { ...ALL, after }), lettersOf(service, { ...ALL, order: "desc", after })]).toEqual(["c", "a"]);
   });
 
@@ -118,7 +118,7 @@ describe("the service's list of sandboxes", () => {
       c: { state: "paused" },
       d: { templateId: "t3" },
     });
-    const after = { startedAt: 1, id: idOf("a") };
+    const after = { at: 1, id: idOf("a") };
     expect(service.list(TEAM, { ...ALL, template: "app", limit: 1, after }).running).toBe(2);
   });
 });

@@ -1,10 +1,9 @@
-import type { SandboxId } from "@boxyard/core";
+import { oldestFirst, type Page, type PageQuery, type Position, pageIn, reversed } from "../page.ts";
 import type { SandboxRecord } from "../store/index.ts";
-import { cutPage } from "./cut-page.ts";
 import { type VisibleState, visibleState } from "./visible-state.ts";
 
 /** Which sandboxes a list shows, in which order, and which part of it. */
-export interface SandboxQuery {
+export interface SandboxQuery extends PageQuery {
   readonly states: ReadonlySet<VisibleState>;
   /** By start; sandboxes that started at the same time are ordered by their ids. */
   readonly order: "asc" | "desc";
@@ -14,10 +13,6 @@ export interface SandboxQuery {
   readonly template?: string | undefined;
   /** Earliest start, in milliseconds since 1970, included. */
   readonly startedAfter?: number | undefined;
-  /** The page begins behind this position in the order; at the first sandbox by default. */
-  readonly after?: SandboxPosition | undefined;
-  /** Length of a page; all sandboxes by default. */
-  readonly limit?: number;
 }
 
 /** Matches a sandbox whose metadata has one of `values` under one of `keys`. */
@@ -26,17 +21,7 @@ export interface MetadataFilter {
   readonly values: readonly string[];
 }
 
-/** A position in a list that is ordered by start. It stays valid when the sandbox that had it ends. */
-export interface SandboxPosition {
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-  readonly id: SandboxId;
-}
-
-export interface SandboxPage {
-  readonly records: SandboxRecord[];
-  /** Position of the page's last sandbox if more sandboxes follow. */
-  readonly next?: SandboxPosition;
+export interface SandboxPage extends Page<SandboxRecord> {
   /** How many sandboxes of all pages match and run. */
   readonly running: number;
 }
@@ -47,31 +32,22 @@ export function pageOf(
   query: SandboxQuery,
   idsFor: (template: string) => ReadonlySet<string>,
 ): SandboxPage {
-  const { states, order, metadata = [], template, startedAfter = -Infinity, after, limit } = query;
+  const { states, order, metadata = [], template, startedAfter = -Infinity } = query;
   const templateIds = template === undefined ? undefined : idsFor(template);
-  const sign = order === "asc" ? 1 : -1;
   const matching = records.filter((record) => {
     const state = visibleState(record.state);
     if (state === undefined || !states.has(state) || startOf(record) < startedAfter) return false;
     return (templateIds?.has(record.templateId) ?? true) && metadata.every((filter) => hasMetadata(record, filter));
   });
-  const rest = matching
-    .filter((record) => after === undefined || sign * compare(positionOf(record), after) > 0)
-    .sort((a, b) => sign * compare(positionOf(a), positionOf(b)));
-  const { page, next } = cutPage(rest, limit, positionOf);
   return {
-    records: page,
-    ...(next && { next }),
+    ...pageIn(matching, ORDERS[order], positionOf, query),
     running: matching.filter(({ state }) => visibleState(state) === "running").length,
   };
 }
 
 const startOf = ({ startedAt, createdAt }: SandboxRecord) => startedAt ?? createdAt;
-const positionOf = (record: SandboxRecord): SandboxPosition => ({ startedAt: startOf(record), id: record.id });
-
-function compare(a: SandboxPosition, b: SandboxPosition): number {
-  return a.startedAt - b.startedAt || (a.id === b.id ? 0 : a.id < b.id ? -1 : 1);
-}
+const positionOf = (record: SandboxRecord): Position => ({ at: startOf(record), id: record.id });
+const ORDERS = { asc: oldestFirst, desc: reversed(oldestFirst) };
 
 const hasMetadata = ({ settings: { metadata } }: SandboxRecord, { keys, values }: MetadataFilter) =>
   keys.some((key) => Object.hasOwn(metadata, key) && values.includes(metadata[key] ?? ""));

@@ -1,6 +1,6 @@
 import { AppError, type TeamId } from "@boxyard/core";
+import { byId, newestFirst, oldestFirst, type Page, type PageQuery, type Position, pageIn, reversed } from "../page.ts";
 import type { Store, TagAssignment, TemplateRecord, TemplateVersion } from "../store/index.ts";
-import { byId, newestFirst, type Order, oldestFirst, type Page, type PageQuery, type Position, pageIn } from "./page.ts";
 import { parseTag } from "./reference.ts";
 import type { Templates } from "./templates.ts";
 
@@ -77,5 +77,4 @@ export class TagHistory {
 /** The time is that of the newest assignment. */
 const positionOfGroup = ({ tag, assignments }: TagGroup): Position => ({ at: assignments[0]?.assignedAt ?? 0, id: tag });
 const positionOfAssignment = ({ assignedAt, buildId }: TagAssignment): Position => ({ at: assignedAt, id: buildId });
-const byNameBackwards: Order = (a, b) => byId(b, a);
-const ORDERS = { latest_desc: newestFirst, latest_asc: oldestFirst, name_asc: byId, name_desc: byNameBackwards };
+const ORDERS = { latest_desc: newestFirst, latest_asc: oldestFirst, name_asc: byId, name_desc: reversed(byId) };

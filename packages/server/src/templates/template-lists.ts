@@ -1,6 +1,6 @@
 import type { TeamId } from "@boxyard/core";
+import { newestFirst, oldestFirst, type Page, type PageQuery, pageIn } from "../page.ts";
 import type { BuildRecord, Store } from "../store/index.ts";
-import { newestFirst, oldestFirst, type Page, type PageQuery, pageIn } from "./page.ts";
 import type { TemplateFiles } from "./template-files.ts";
 import { isOfSnapshots, type Template, type Templates } from "./templates.ts";
 

@@ -1,8 +1,9 @@
-import { AppError, type SandboxId } from "@boxyard/core";
-import type { ListV2Query, routes } from "@boxyard/spec/platform";
-import type { MetadataFilter, SandboxPosition } from "../../sandboxes/listing.ts";
+import { AppError } from "@boxyard/core";
+import type { routes } from "@boxyard/spec/platform";
+import type { MetadataFilter } from "../../sandboxes/listing.ts";
 import type { VisibleState } from "../../sandboxes/visible-state.ts";
 import { parseTemplateReference } from "../../templates/reference.ts";
+import { pageQuery, tokenOf } from "../page-token.ts";
 import { json } from "../responses.ts";
 import { presentListed } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
@@ -13,27 +14,26 @@ const RUNNING: ReadonlySet<VisibleState> = new Set(["running"]);
 /** `GET /sandboxes`: running ones, newest first. */
 export const listSandboxes: HandlerOf<typeof routes.listSandboxes> = ({ query, caller }, { sandboxes }) => {
   const wanted = { states: RUNNING, order: "desc", metadata: parseMetadata(query.metadata) } as const;
-  return json(200, sandboxes.list(caller.teamId, wanted).records.map(presentListed));
+  return json(200, sandboxes.list(caller.teamId, wanted).items.map(presentListed));
 };
 
 /** `GET /v2/sandboxes`: filtered, in pages (docs/contract/platform.md). */
 export const listSandboxesV2: HandlerOf<typeof routes.listSandboxesV2> = ({ query, caller }, { sandboxes }) => {
-  const { order, limit } = query;
+  const { order, limit, nextToken } = query;
   const states = parseStates(query.state);
-  const { records, next, running } = sandboxes.list(caller.teamId, {
+  const { items, next, running } = sandboxes.list(caller.teamId, {
     states,
     order,
-    limit,
     metadata: parseMetadata(query.metadata),
     template: parseTemplate(query.template),
     startedAfter: query.startedAfter === undefined ? undefined : Date.parse(query.startedAfter),
-    after: parseCursor(query.nextToken, order),
+    ...pageQuery(nextToken, { limit, field: "nextToken", order }),
   });
   const headers = {
-    ...(next && { "X-Next-Token": cursorOf(next, order) }),
+    ...(next && { "X-Next-Token": tokenOf(next, order) }),
     ...(states.has("running") && { "X-Total-Running": String(running) }),
   };
-  return json(200, records.map(presentListed), headers);
+  return json(200, items.map(presentListed), headers);
 };
 
 function parseStates(text = "running,paused"): Set<VisibleState> {
@@ -79,14 +79,4 @@ function parseTemplate(text: string | undefined): string | undefined {
   const { name, tag } = parseTemplateReference(text);
   if (tag !== undefined) throw invalid("template: must not have a tag");
   return name;
-}
-
-const cursorOf = ({ startedAt, id }: SandboxPosition, order: ListV2Query["order"]) =>
-  Buffer.from(`${startedAt}__${id}__${order}`).toString("base64url");
-
-function parseCursor(text: string | undefined, order: ListV2Query["order"]): SandboxPosition | undefined {
-  if (text === undefined || text === "") return undefined;
-  const [, startedAt, id, of] = /^(\d{1,15})__(i[a-z0-9]{20})__(asc|desc)$/.exec(Buffer.from(text, "base64url").toString()) ?? [];
-  if (id === undefined || of !== order) throw invalid("nextToken: is not one of this listing");
-  return { startedAt: Number(startedAt), id: id as SandboxId };
 }

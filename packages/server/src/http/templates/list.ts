@@ -1,6 +1,6 @@
 import type { routes } from "@boxyard/spec/platform";
-import type { Page } from "../../templates/page.ts";
-import { pageQuery, tokenOf } from "../page.ts";
+import type { Page } from "../../page.ts";
+import { pageQuery, tokenOf } from "../page-token.ts";
 import { json } from "../responses.ts";
 import { presentBuild, presentListed } from "./present.ts";
 import type { HandlerOf } from "./services.ts";
@@ -15,13 +15,13 @@ export const listDefaultTemplates: HandlerOf<typeof routes.listDefaultTemplates>
 
 /** `GET /v2/templates`: the same in pages. */
 export const listTemplatesV2: HandlerOf<typeof routes.listTemplatesV2> = async ({ query, caller }, { templateLists }) => {
-  const page = await templateLists.page(caller.teamId, pageQuery(query.nextToken, query.limit, "nextToken"));
+  const page = await templateLists.page(caller.teamId, pageQuery(query.nextToken, { limit: query.limit, field: "nextToken" }));
   return json(200, page.items.map(presentListed), headersOf(page));
 };
 
 /** `GET /templates/{id}`: with its builds, in pages. */
 export const getTemplate: HandlerOf<typeof routes.getTemplate> = async ({ query, caller, param }, { templateLists }) => {
-  const page = pageQuery(query.nextToken, query.limit, "nextToken");
+  const page = pageQuery(query.nextToken, { limit: query.limit, field: "nextToken" });
   const { entry, builds } = await templateLists.one(caller.teamId, param("templateID"), page);
   return json(200, { ...presentListed(entry), builds: builds.items.map(presentBuild) }, headersOf(builds));
 };

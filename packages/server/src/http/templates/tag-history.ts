@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import type { TemplateId } from "@boxyard/core";
 import type { TagAssignment as Presented, routes } from "@boxyard/spec/platform";
+import type { Page } from "../../page.ts";
 import type { TagAssignment } from "../../store/index.ts";
-import type { Page } from "../../templates/page.ts";
-import { pageQuery, tokenOf } from "../page.ts";
+import { pageQuery, tokenOf } from "../page-token.ts";
 import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 
 /** `GET /templates/{id}/tags/groups`. */
 export const listTagGroups: HandlerOf<typeof routes.listTagGroups> = async ({ query, caller, param }, { tagHistory }) => {
   const { search, sort, tagsCursor, tagsLimit, assignmentLimit } = query;
-  const wanted = { search, sort, ...pageQuery(tagsCursor, tagsLimit, "tagsCursor") };
+  const wanted = { search, sort, ...pageQuery(tagsCursor, { limit: tagsLimit, field: "tagsCursor" }) };
   const { record, groups } = await tagHistory.groups(caller.teamId, param("templateID"), wanted);
   const tags = groups.items.map(({ tag, assignments }) => ({
     tag,
@@ -22,7 +22,7 @@ export const listTagGroups: HandlerOf<typeof routes.listTagGroups> = async ({ qu
 
 /** `GET /templates/{id}/tags/{tag}/assignments`. */
 export const listTagAssignments: HandlerOf<typeof routes.listTagAssignments> = async ({ query, caller, param }, { tagHistory }) => {
-  const wanted = { tag: param("tag"), ...pageQuery(query.cursor, query.limit, "cursor") };
+  const wanted = { tag: param("tag"), ...pageQuery(query.cursor, { limit: query.limit, field: "cursor" }) };
   const { record, assignments } = await tagHistory.assignments(caller.teamId, param("templateID"), wanted);
   return json(200, { data: assignments.items.map((one) => presentAssignment(record.id, one)), nextCursor: cursorOf(assignments) });
 };

@@ -21,9 +21,9 @@ test("pages of snapshots join without a gap or a repetition, also where several 
     let joined = "";
     let after: SnapshotQuery["after"];
     do {
-      const { snapshots, next } = service.list(TEAM, { limit, after });
-      expect(snapshots.length).toBe(Math.min(limit, 5 - joined.length));
-      joined += namesOf(snapshots);
+      const { items, next } = service.list(TEAM, { limit, after });
+      expect(items.length).toBe(Math.min(limit, 5 - joined.length));
+      joined += namesOf(items);
       expect(next === undefined).toBe(joined.length === 5);
       after = next;
     } while (after);
@@ -32,11 +32,11 @@ test("pages of snapshots join without a gap or a repetition, also where several 
 });
 
 test("a page begins behind its position also when the snapshot there was deleted", () => {
-  expect(namesOf(serviceOf({ a: 9, c: 5, d: 1 }).list(TEAM, { limit: 9, after: { createdAt: 5, buildId: "b" } }).snapshots)).toBe("cd");
+  expect(namesOf(serviceOf({ a: 9, c: 5, d: 1 }).list(TEAM, { limit: 9, after: { at: 5, id: "b" } }).items)).toBe("cd");
 });
 
 test("team and filter reach the catalog", () => {
   const service = serviceOf({ a: 9, b: 5 });
-  expect(service.list(TEAM, { limit: 9, name: "b" })).toEqual({ snapshots: [expect.objectContaining({ id: "b" })] });
-  expect(service.list("other" as TeamId, { limit: 9 })).toEqual({ snapshots: [] });
+  expect(service.list(TEAM, { limit: 9, name: "b" })).toEqual({ items: [expect.objectContaining({ id: "b" })], next: undefined });
+  expect(service.list("other" as TeamId, { limit: 9 })).toEqual({ items: [], next: undefined });
 });

@@ -1,13 +1,7 @@
 import type { SandboxId, TeamId } from "@boxyard/core";
 import type { Pins } from "../../images/pins.ts";
-import {
-  byAge,
-  type ListedSnapshot,
-  type SnapshotCatalog,
-  type SnapshotFilter,
-  type SnapshotPosition,
-} from "../../templates/snapshots/snapshot-catalog.ts";
-import { cutPage } from "../cut-page.ts";
+import { newestFirst, type Page, type PageQuery, type Position, pageIn } from "../../page.ts";
+import type { ListedSnapshot, SnapshotCatalog, SnapshotFilter } from "../../templates/snapshots/snapshot-catalog.ts";
 import type { Engine } from "../engine/engine.ts";
 import { captureFailure, snapshot } from "../transitions/snapshot.ts";
 import type { SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
@@ -26,17 +20,7 @@ export interface SnapshotWish {
 }
 
 /** Which snapshots a list shows, and which part of it. */
-export interface SnapshotQuery extends SnapshotFilter {
-  /** The page begins behind this position; at the newest snapshot by default. */
-  readonly after?: SnapshotPosition | undefined;
-  readonly limit: number;
-}
-
-export interface SnapshotPage {
-  readonly snapshots: ListedSnapshot[];
-  /** Position of the page's last snapshot if more snapshots follow. */
-  readonly next?: SnapshotPosition;
-}
+export interface SnapshotQuery extends SnapshotFilter, PageQuery {}
 
 /** Makes and lists snapshots of a team's sandboxes. Their deletion is that of templates (`Catalog.remove`). */
 export class SnapshotService {
@@ -70,10 +54,9 @@ export class SnapshotService {
   }
 
   /** A page of a team's snapshots that match `query`, newest first. */
-  list(teamId: TeamId, { after, limit, ...filter }: SnapshotQuery): SnapshotPage {
-    const matching = this.parts.snapshotCatalog.list(teamId, filter);
-    const rest = after === undefined ? matching : matching.filter((one) => byAge(one, after) > 0);
-    const { page, next } = cutPage(rest, limit, ({ createdAt, buildId }) => ({ createdAt, buildId }));
-    return { snapshots: page, ...(next && { next }) };
+  list(teamId: TeamId, query: SnapshotQuery): Page<ListedSnapshot> {
+    return pageIn(this.parts.snapshotCatalog.list(teamId, query), newestFirst, positionOf, query);
   }
 }
+
+const positionOf = ({ createdAt, buildId }: ListedSnapshot): Position => ({ at: createdAt, id: buildId });

@@ -31,9 +31,6 @@ export interface ListedSnapshot {
   readonly createdAt: number;
 }
 
-/** A position in a list that is ordered by age. It stays valid when the snapshot that had it is deleted. */
-export type SnapshotPosition = Pick<ListedSnapshot, "createdAt" | "buildId">;
-
 export interface SnapshotFilter {
   readonly sandboxId?: string | undefined;
   /** A name, `name:tag` or an id. */
@@ -95,7 +92,7 @@ export class SnapshotCatalog {
     return text === undefined ? {} : JSON.parse(text);
   }
 
-  /** A team's snapshots, newest first. */
+  /** A team's snapshots that match a filter, in no order. */
   list(teamId: TeamId, { sandboxId, name }: SnapshotFilter): ListedSnapshot[] {
     const matches = name === undefined ? () => true : matcherOf(name);
     const found = this.deps.templates
@@ -105,7 +102,7 @@ export class SnapshotCatalog {
     const wanted = found.filter(
       (tags) => tags.some(matches) && (sandboxId === undefined || tags[0]?.spec.snapshot?.sandboxId === sandboxId),
     );
-    return wanted.map(listed).sort(byAge);
+    return wanted.map(listed);
   }
 
   /**
@@ -131,10 +128,6 @@ export class SnapshotCatalog {
     await removed(going);
   }
 }
-
-/** Orders snapshots newest first; 0 for the same position. */
-export const byAge = (a: SnapshotPosition, b: SnapshotPosition): number =>
-  b.createdAt - a.createdAt || (a.buildId === b.buildId ? 0 : a.buildId < b.buildId ? -1 : 1);
 
 /** The error for the deletion of a template or snapshot that these sandboxes use. */
 export function inUse(what: "template" | "snapshot", users: readonly string[]): AppError {
