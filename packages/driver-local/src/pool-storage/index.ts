@@ -1,6 +1,6 @@
 export { freeBytes, MIN_POOL_BYTES, makePoolImage, poolSize } from "./image.ts";
 export { digestOfFile, importLayer } from "./import-layer.ts";
-export { makeFirstSeed } from "./inode-seeds.ts";
+export { makeUsualSeeds } from "./inode-seeds.ts";
 export { isPoolMounted, isPoolReadOnly, mountPool, quotaMode, unmountPool } from "./mount.ts";
 export { poolPaths } from "./paths.ts";
 export { openPool } from "./pool.ts";

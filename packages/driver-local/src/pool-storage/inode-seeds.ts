@@ -91,9 +91,9 @@ export class InodeSeeds {
   }
 }
 
-/** Makes the seed that most sandboxes use, in the mounted pool of `dataDir`. */
-export async function makeFirstSeed(dataDir: string): Promise<void> {
-  await new InodeSeeds(dataDir).get(1);
+/** Makes the seeds of sandboxes with one layer and with two, in the mounted pool of `dataDir`. */
+export async function makeUsualSeeds(dataDir: string): Promise<void> {
+  await new InodeSeeds(dataDir).get(2);
 }
 
 /** Does not make the parents: if the pool was unmounted meanwhile, no directory may be made in its place. */

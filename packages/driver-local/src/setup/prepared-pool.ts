@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { makeFirstSeed, makePoolImage, poolPaths, renewPoolId, unmountPool } from "../pool-storage/index.ts";
+import { makePoolImage, makeUsualSeeds, poolPaths, renewPoolId, unmountPool } from "../pool-storage/index.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { base } from "./stages/base.ts";
@@ -17,8 +17,8 @@ interface SetUpDirectory {
 }
 
 /**
- * For tests: gives `config.dataDir`, which is not set up yet, a copy of a pool with the base template and the first inode seed, so that set-up does
- * not unpack the one again, nor the driver make the other. The pool is kept below `directory`. The first caller makes it: from a data directory that
+ * For tests: gives `config.dataDir`, which is not set up yet, a copy of a pool with the base template and two inode seeds, so that set-up does
+ * not unpack the one again, nor the driver make the others. The pool is kept below `directory`. The first caller makes it: from a data directory that
  * `setUp` makes in `parent`, and that is removed afterwards.
  */
 export async function copyPreparedPool(
@@ -53,7 +53,7 @@ export async function makePreparedPool(config: SetupConfig, directory: string): 
   try {
     for (const path of [layers, facts, making]) mkdirSync(path, { mode: 0o700 });
     await base.run(config, { progress() {}, result() {} });
-    await makeFirstSeed(config.dataDir);
+    await makeUsualSeeds(config.dataDir);
   } finally {
     await runCommand(["umount", root]);
   }
@@ -65,8 +65,8 @@ const keptIn = (directory: string, config: SetupConfig): string =>
 
 async function keep(kept: string, made: SetUpDirectory): Promise<void> {
   try {
-    // Else each copy makes its own when it is first opened: half a second of CPU time, under emulation 20 seconds.
-    await makeFirstSeed(made.dataDir);
+    // Else each copy makes its own when they are needed: half a second of CPU time for each, under emulation 15 seconds.
+    await makeUsualSeeds(made.dataDir);
     await unmountPool(made.dataDir);
     moveInto(kept, made.dataDir);
   } finally {
