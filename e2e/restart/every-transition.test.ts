@@ -7,14 +7,15 @@ import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
 /*
  * The real server, with the real driver, is killed as by `kill -9` before each step of every transition that keeps a sandbox, and each step fails
- * once: the sandbox and what runs in it are there afterwards, and can be used and killed. Creates and kills are in every-step.test.ts. A boot anew
+ * once: the sandbox and what runs in it are there afterwards, and can be used and killed. Creates and kills are in every-step.test.ts, commits of builds
+ * in e2e/templates/crash.test.ts. A boot anew
  * ends what runs in the sandbox on purpose; its points are killed and failed with the fake driver (transitions.test.ts).
  */
 
 const platform = usePlatform({ faults: true });
 
 type TransitionPoint = (typeof TRANSITION_POINTS)[keyof typeof TRANSITION_POINTS][number];
-type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill" | "bootAnew">;
+type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "kill" | "bootAnew" | "commitLayer">;
 type Ask = (path: string, body?: object) => Promise<ApiReply>;
 
 interface Way {
@@ -33,6 +34,7 @@ const WAYS: Readonly<Record<Kept, Way>> = {
   snapshot: { ask: (ask) => ask("snapshots") },
   // A copy that is made before the server dies is a sandbox, as after a create whose answer is lost.
   fork: { ask: (ask) => ask("fork") },
+  setEnd: { ask: (ask) => ask("timeout", { timeout: 600 }) },
   setEgress: {
     ask: () => platform().api({ method: "PUT", path: `/sandboxes/${sandbox.id}/network`, body: { allow_internet_access: false } }),
   },

@@ -1,11 +1,13 @@
 import type { AgentAccess } from "@boxyard/agent-client";
 import type { Clock } from "@boxyard/core";
+import type { LayerInfo } from "@boxyard/driver";
 import type { Admission } from "./create/admission.ts";
 import type { CapacityGate } from "./create/capacity-gate.ts";
 import { type BuildSandbox, newBuildRecord, newTrialRecord, type Trial } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import { addressOf, type Sandbox } from "./engine/sandbox.ts";
 import type { Tokens } from "./tokens.ts";
+import { commitLayer } from "./transitions/commit-layer.ts";
 import { createTransition } from "./transitions/create.ts";
 import { snapshot } from "./transitions/snapshot.ts";
 
@@ -54,9 +56,11 @@ export class BuildSandboxes {
     });
   }
 
-  /** Runs `work` in the sandbox's turn: no other change happens meanwhile. */
-  whileRunning<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
-    return this.parts.engine.whileRunning(sandbox, work);
+  /** Makes a layer of all changes of the sandbox's disk, but for the paths of `leaveOut`. Processes that still run are frozen meanwhile. */
+  async commit(sandbox: Sandbox, leaveOut: readonly string[], signal: AbortSignal): Promise<LayerInfo> {
+    const { promise, resolve } = Promise.withResolvers<LayerInfo>();
+    await this.parts.engine.run(sandbox, commitLayer, { leaveOut, made: resolve }, { signal });
+    return promise;
   }
 
   /** Removes a sandbox. Repeatable; never throws: if the removal fails, the sweep tries again. */

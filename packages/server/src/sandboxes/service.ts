@@ -19,6 +19,7 @@ import type { CreateTemplate } from "./transitions/create.ts";
 import { pause, pauseFailure } from "./transitions/pause.ts";
 import { type ResumeInput, resume, resumeFailure } from "./transitions/resume.ts";
 import { setEgress } from "./transitions/set-egress.ts";
+import { setEnd } from "./transitions/set-end.ts";
 import { visibleState } from "./visible-state.ts";
 
 export interface SandboxServiceParts {
@@ -195,17 +196,7 @@ export class SandboxService {
   /** Throws `not_found` also for a paused sandbox, which has no end. */
   private async moveEnd(teamId: TeamId, id: SandboxId, to: (endAt: number) => number): Promise<SandboxRecord> {
     if (this.own(teamId, id).state === "paused") throw sandboxNotFound(id);
-    return this.whileRunning(teamId, id, async (sandbox) => {
-      const endAt = to(sandbox.record.endAt);
-      if (endAt !== sandbox.record.endAt) await this.parts.engine.change(sandbox, { endAt });
-      return sandbox.record;
-    });
-  }
-
-  /** Runs `work` on a running sandbox in its turn: no other change happens meanwhile. Throws `not_found`, `aborted`. */
-  private async whileRunning<T>(teamId: TeamId, id: SandboxId, work: (sandbox: Sandbox) => Promise<T>): Promise<T> {
-    const sandbox = this.visible(teamId, id);
-    return this.parts.engine.whileRunning(sandbox, () => work(sandbox));
+    return this.parts.engine.run(this.visible(teamId, id), setEnd, { to });
   }
 
   /** A sandbox of the team that clients can see. Throws `not_found`. */

@@ -94,23 +94,9 @@ export class Engine {
     });
   }
 
-  /** Runs `work` on a running sandbox in its turn: no other change happens meanwhile. Throws `not_found`, or `aborted` (reason `wrong_state`) if the sandbox does not run then. */
-  async whileRunning<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
-    return sandbox.queue.run(async () => {
-      if (sandbox.isEnding) throw sandboxNotFound(sandbox.id);
-      if (sandbox.state !== "running") throw wrongState(sandbox);
-      return work();
-    });
-  }
-
   /** Runs a sequence, whose steps run transitions of several sandboxes; it waits for no turn itself. `about`: the sandbox that is named in the log. */
   runSequence<Context>(sequence: Sequence<Context>, context: Context, about: SandboxId, signal: AbortSignal): Promise<void> {
     return runSequence(this.parts, sequence, context, about, signal);
-  }
-
-  /** Changes the record of a sandbox, but not its state. To be called in the sandbox's turn only. */
-  async change(sandbox: Sandbox, change: Omit<SandboxChange, "state">): Promise<void> {
-    await this.write(sandbox, change, { first: "store" });
   }
 
   /**

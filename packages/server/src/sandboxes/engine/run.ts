@@ -83,7 +83,9 @@ function intentOf<Input, Context extends TransitionContext>(transition: Transiti
   return {
     name: INTENT,
     async run(context) {
-      await write(context.sandbox, { ...transition.intent?.(context), ...moveTo(context, via) }, { first: "memory", ignoresStore });
+      const change = { ...transition.intent?.(context), ...moveTo(context, via) };
+      // The first write of a sandbox inserts its record.
+      if (transition.from.length === 0 || !isEmpty(change)) await write(context.sandbox, change, { first: "memory", ignoresStore });
       transition.begun?.(context);
     },
   };
@@ -94,10 +96,12 @@ function resultOf<Input, Context extends TransitionContext>(transition: Transiti
     name: RESULT,
     async run(context) {
       const change = { ...transition.result?.(context), ...moveTo(context, transition.to) };
-      if (Object.keys(change).length > 0) await write(context.sandbox, change, { first: "store" });
+      if (!isEmpty(change)) await write(context.sandbox, change, { first: "store" });
     },
   };
 }
+
+const isEmpty = (change: SandboxChange): boolean => Object.keys(change).length === 0;
 
 /** The change of the state; none for a transition that stays in its state and changes only the record. */
 const moveTo = ({ sandbox }: { readonly sandbox: Sandbox }, state: SandboxState) => (sandbox.state === state ? {} : { state });

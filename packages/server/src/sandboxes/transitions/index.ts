@@ -1,6 +1,7 @@
 import type { AnySequence } from "../engine/sequence.ts";
 import type { AnyTransition } from "../engine/transition.ts";
 import { bootAnew } from "./boot-anew.ts";
+import { commitLayer } from "./commit-layer.ts";
 import { createTransition } from "./create.ts";
 import { fork } from "./fork.ts";
 import { kill } from "./kill.ts";
@@ -8,6 +9,7 @@ import { pause } from "./pause.ts";
 import { resume } from "./resume.ts";
 import { rollback } from "./rollback.ts";
 import { setEgress } from "./set-egress.ts";
+import { setEnd } from "./set-end.ts";
 import { snapshot } from "./snapshot.ts";
 
 /** Every transition: the fault suite, the crash suite and the check of the legal moves run over this table. */
@@ -17,9 +19,11 @@ export const TRANSITIONS = {
   pause,
   resume,
   setEgress,
+  setEnd,
   snapshot,
   rollback,
   bootAnew,
+  commitLayer,
 } as const satisfies Readonly<Record<string, AnyTransition>>;
 
 /** Every list of steps over several sandboxes; the same suites run over these. */

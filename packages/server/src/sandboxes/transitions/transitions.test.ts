@@ -6,6 +6,7 @@ import type { TestServer } from "../../testing/test-server.ts";
 import { type AnyTransition, pointsOf } from "../engine/transition.ts";
 import { ANSWERS } from "./adopt.ts";
 import { bootAnew } from "./boot-anew.ts";
+import { commitLayer } from "./commit-layer.ts";
 import { SEQUENCES, TRANSITIONS, type TransitionName } from "./index.ts";
 
 const LIVING = Object.keys(MOVES).filter((state) => state !== "dead") as LivingState[];
@@ -38,12 +39,14 @@ const createWithCommands: Ask = async (s, id) => {
   return s.call("POST", "/v2/sandboxes", { templateID: "with-commands" });
 };
 
-/** Runs what the server asks of itself. */
-const bootAnewOf: Ask = (s, id) =>
-  s.server.engine.run(sandboxOf(s, id), bootAnew, { stop: new AbortController().signal }).then(
+/** What the server asks of itself, with a status as if a client had asked. */
+const asAsked = (work: Promise<unknown>): Promise<{ status: number }> =>
+  work.then(
     () => ({ status: 204 }),
     () => ({ status: 503 }),
   );
+const bootAnewOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), bootAnew, { stop: new AbortController().signal }));
+const commitOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), commitLayer, { leaveOut: [], made: () => {} }));
 
 const pauseFirst =
   (ask: Ask): Ask =>
@@ -74,6 +77,7 @@ const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
     "with memory": (s, id) => s.call("POST", `/sandboxes/${id}/pause`, {}),
     "without memory": (s, id) => s.call("POST", `/sandboxes/${id}/pause`, { memory: false }),
   },
+  setEnd: { "to a later time": (s, id) => s.call("POST", `/sandboxes/${id}/timeout`, { timeout: 1000 }) },
   setEgress: { "to nothing": (s, id) => s.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false }) },
   snapshot: { "with memory": (s, id) => s.call("POST", `/sandboxes/${id}/snapshots`, {}) },
   resume: { "of memory": pauseFirst((s, id) => s.call("POST", `/sandboxes/${id}/resume`, {})) },
@@ -85,6 +89,8 @@ const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
       return pauseFirst(rollbackTo(true))(s, id);
     },
   },
+  // A build asks for it.
+  commitLayer: { "of a sandbox": commitOf },
   // A sandbox that a boot anew leaves paused is resumed by its client.
   bootAnew: {
     "of a running sandbox": (s, id) =>
@@ -108,6 +114,8 @@ const FAULT: Readonly<Record<TransitionName, Fault>> = {
   create: { before: "running", noReturn: "create result", statuses: [500, 500] },
   kill: { before: "running", noReturn: "kill intent", statuses: [500, 500] },
   pause: { before: "running", noReturn: "pause keep", statuses: [503, 500] },
+  setEnd: { before: "running", noReturn: "setEnd result", statuses: [500, 500] },
+  commitLayer: { before: "running", noReturn: "commitLayer result", statuses: [503, 503] },
   setEgress: { before: "running", noReturn: "setEgress result", statuses: [500, 500] },
   snapshot: { before: "running", noReturn: "snapshot result", statuses: [503, 503] },
   resume: { before: "paused", noReturn: "resume result", statuses: [503, 503] },

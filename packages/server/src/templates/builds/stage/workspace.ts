@@ -86,20 +86,11 @@ export class Workspace {
   }
 
   /** Makes a layer of all changes so far, and returns the image with it. Processes that still run are frozen meanwhile. */
-  commit(signal: AbortSignal): Promise<ImageRef> {
+  async commit(signal: AbortSignal): Promise<ImageRef> {
     const { driver, settings, buildSandboxes } = this.deps;
-    const { handle } = this.sandbox;
-    return buildSandboxes.whileRunning(this.sandbox, async () => {
-      await driver.freeze(handle);
-      try {
-        const leaveOut = [BUILD_DIRECTORY, ...Object.keys(settings.files)];
-        const layer = await driver.images.commit(handle, { signal, leaveOut });
-        this.isFull = layer.sizeBytes > LARGE_COMMIT_BYTES;
-        return await withinLimit(driver, [...this.base.layers, layer.digest], signal);
-      } finally {
-        await driver.thaw(handle).catch(() => {});
-      }
-    });
+    const layer = await buildSandboxes.commit(this.sandbox, [BUILD_DIRECTORY, ...Object.keys(settings.files)], signal);
+    this.isFull = layer.sizeBytes > LARGE_COMMIT_BYTES;
+    return withinLimit(driver, [...this.base.layers, layer.digest], signal);
   }
 
   /** Ends the sandbox; repeatable. */

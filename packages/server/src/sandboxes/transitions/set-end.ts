@@ -1,0 +1,22 @@
+import type { Transition, TransitionContext } from "../engine/transition.ts";
+
+export interface EndInput {
+  /** The new end for the present one, both in milliseconds since 1970. */
+  to(endAt: number): number;
+}
+
+export interface EndContext extends TransitionContext {
+  readonly endAt: number;
+}
+
+/** Moves the end of a running sandbox. Only its record changes, and nothing is written when the end is the same. */
+export const setEnd: Transition<EndInput, EndContext> = {
+  name: "setEnd",
+  from: ["running"],
+  via: "running",
+  to: "running",
+  onFailure: "return",
+  prepare: (base, { to }) => ({ ...base, endAt: to(base.sandbox.record.endAt) }),
+  intent: ({ sandbox, endAt }) => (endAt === sandbox.record.endAt ? {} : { endAt }),
+  steps: [],
+};
