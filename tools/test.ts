@@ -48,7 +48,7 @@ async function runSuites(chosen: readonly Suite[], options: TestOptions, tempora
     only: options.only,
     installed: options.installed,
     before: takeSnapshot({ marker }),
-    interrupted: () => interrupted,
+    interrupted,
     say: (line: string) => console.log(line),
   };
   const ofEach = lines.map((line) => line.filter((suite) => chosen.includes(suite)));
@@ -72,7 +72,7 @@ function makeLanes(config: ToolsConfig, runId: string): Lanes {
 
 function reasonNotToRun(suite: Suite, broken: readonly string[]): string | undefined {
   if (broken.length > 0) return `it needs ${broken.join(" and ")}, which failed`;
-  return interrupted && !suite.always ? "the run was interrupted" : undefined;
+  return interrupted.aborted && !suite.always ? "the run was interrupted" : undefined;
 }
 
 type Common = Omit<SuiteContext, "command">;

@@ -41,7 +41,12 @@ test("an unlisted skip fails on a CI machine only", () => {
 });
 
 /** What runs files needs besides `command`: one lane, with an environment entry of its own. */
-const around = () => ({ ...here, lanes: new Lanes([{ LANE: "1" }], async () => {}), interrupted: () => false, say: () => {} });
+const around = () => ({
+  ...here,
+  lanes: new Lanes([{ LANE: "1" }], async () => {}),
+  interrupted: new AbortController().signal,
+  say: () => {},
+});
 
 test("each file runs once, in the order of its rank, with the environment of the suite and of the lane", async () => {
   const started: string[] = [];
@@ -58,14 +63,14 @@ test("each file runs once, in the order of its rank, with the environment of the
 });
 
 test("once the run is interrupted no file begins, and none is tried again", async () => {
-  let interrupted = false;
+  const interruption = new AbortController();
   const started: string[] = [];
   const command = async (argv: readonly string[]) => {
     started.push(`${argv.at(-1)}`);
-    interrupted = true;
+    interruption.abort();
     return ended(143);
   };
-  const context = { ...around(), interrupted: () => interrupted, command } as unknown as SuiteContext;
+  const context = { ...around(), interrupted: interruption.signal, command } as unknown as SuiteContext;
   const tally = await bunTestEach(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 });
   expect(started).toEqual(["./a.test.ts"]);
   expect(tally).toMatchObject({ passed: 0, failed: 2, output: expect.stringContaining("b.test.ts: not run: the run was interrupted") });

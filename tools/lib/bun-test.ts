@@ -91,7 +91,7 @@ export async function bunTestEach(context: SuiteContext, files: readonly string[
 }
 
 async function oneFile(context: SuiteContext, file: string, options: EachOptions, use: LaneUse): Promise<Tally> {
-  if (context.interrupted()) return failedOne(`${file}: not run: the run was interrupted`);
+  if (context.interrupted.aborted) return failedOne(`${file}: not run: the run was interrupted`);
   const startedAt = performance.now();
   const here = { ...options, env: { ...options.env, ...use.env } };
   let tally = await bunTest(context, [file], here);
@@ -118,7 +118,7 @@ async function again(
 ): Promise<Tally> {
   const name = files.length === 1 ? files[0] : `all ${files.length} files`;
   const failure = first.output.trimEnd().replace(/^/gm, "    ");
-  if (context.interrupted()) return first;
+  if (context.interrupted.aborted) return first;
   context.say(`  ~ ${name}  ${first.failed} failed, trying once more\n${failure}`);
   await tidy();
   const second = await bunTest(context, files, options);

@@ -63,12 +63,13 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
 /** Process groups running now; the runner ends them when it is itself interrupted. */
 const active = new Set<number>();
 
-/** True once the run was asked to end; nothing new is started then but what cleans up. */
-export let interrupted = false;
+const interruption = new AbortController();
+/** Aborted once the run was asked to end; nothing new is started then but what cleans up. */
+export const interrupted: AbortSignal = interruption.signal;
 
 /** Asks every command that is running now to end. */
 export function interruptAll(): void {
-  interrupted = true;
+  interruption.abort();
   for (const pid of active) signalGroup(pid, "SIGTERM");
 }
 

@@ -38,8 +38,8 @@ export interface SuiteContext {
   readonly marker: string;
   /** The platforms that the test files of all suites share. */
   readonly lanes: Lanes;
-  /** True once the run was asked to end: then nothing new begins but what cleans up. */
-  interrupted(): boolean;
+  /** Aborted once the run was asked to end: then nothing new begins but what cleans up. */
+  readonly interrupted: AbortSignal;
   /** A line of progress. */
   say(line: string): void;
 }

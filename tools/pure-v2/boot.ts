@@ -24,13 +24,17 @@ const PROCESSOR = ["-accel", "tcg,thread=single", "-smp", "1", "-cpu", "max,-erm
  */
 const KERNEL = "norandmaps nokaslr mitigations=off tsc=reliable clocksource=tsc";
 
-/** Boots `disk` under emulation and waits for its end; the guest is stopped after `limitMs`. */
-export async function boot(
-  image: GuestImage,
-  disk: string,
-  limitMs: number,
-  onText: (text: string) => void = () => {},
-): Promise<BootResult> {
+export interface BootOptions {
+  /** The guest is stopped after this time. */
+  readonly limitMs: number;
+  /** Stops the guest. */
+  readonly signal?: AbortSignal;
+  readonly onText?: (text: string) => void;
+}
+
+/** Boots `disk` under emulation and waits for its end. */
+export async function boot(image: GuestImage, disk: string, options: BootOptions): Promise<BootResult> {
+  const stops = [AbortSignal.timeout(options.limitMs), ...(options.signal ? [options.signal] : [])];
   const qemu = Bun.spawn(
     [
       // Other tests run meanwhile, and more than two: the guest has a little less than they, and ends before them.
@@ -42,20 +46,18 @@ export async function boot(
       ...["-drive", `file=${image.system},if=virtio,format=raw,cache=unsafe,snapshot=on`],
       ...["-drive", `file=${disk},if=virtio,format=raw,cache=unsafe`],
     ],
-    { stdin: "ignore", stdout: "pipe", stderr: "inherit" },
+    { stdin: "ignore", stdout: "pipe", stderr: "inherit", killSignal: "SIGKILL", signal: AbortSignal.any(stops) },
   );
-  const timer = setTimeout(() => qemu.kill("SIGKILL"), limitMs);
   let console = "";
   try {
     const decoder = new TextDecoder();
     for await (const chunk of qemu.stdout) {
       const text = decoder.decode(chunk, { stream: true });
       console += text;
-      onText(text);
+      options.onText?.(text);
     }
     await qemu.exited;
   } finally {
-    clearTimeout(timer);
     qemu.kill("SIGKILL");
   }
   const ended = ENDED.exec(console.replaceAll("\r", ""));

@@ -97,6 +97,9 @@ async function machineSuite(): Promise<string> {
   return /^VERSION_CODENAME=(\S+)/m.exec(await readFile("/etc/os-release", "utf8"))?.[1] ?? "bookworm";
 }
 
+/** The file systems that it mounts meanwhile are below `work`: tests that look at the mounts of the machine leave those out. */
+const debstrapIn = (work: string): string[] => ["env", `TMPDIR=${work}`, "mmdebstrap"];
+
 async function makeSandboxTar(work: string): Promise<void> {
   const user = 'chroot "$1" useradd --create-home --shell /bin/bash --uid 1000 user';
   const sudo = 'echo "user ALL=(ALL:ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/user" && chmod 440 "$1/etc/sudoers.d/user"';
@@ -106,7 +109,7 @@ async function makeSandboxTar(work: string): Promise<void> {
   const packages = `--include=${SANDBOX_PACKAGES.join(",")}`;
   // Layers hold no device nodes, but a directory to mount them on.
   await sh([
-    "mmdebstrap",
+    ...debstrapIn(work),
     "--quiet",
     "--variant=essential",
     "--skip=output/dev",
@@ -124,7 +127,7 @@ async function makeSystem(work: string, version: string): Promise<void> {
   const tree = join(work, "tree");
   const leaveOut = ["doc", "info", "locale", "man"].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`);
   const packages = `--include=${GUEST_PACKAGES.join(",")}`;
-  await sh(["mmdebstrap", "--quiet", "--variant=essential", ...leaveOut, packages, await machineSuite(), tree]);
+  await sh([...debstrapIn(work), "--quiet", "--variant=essential", ...leaveOut, packages, await machineSuite(), tree]);
   await mkdir(join(tree, "usr/lib/modules"), { recursive: true });
   await rename(join(work, "unpacked/lib/modules", version), join(tree, "usr/lib/modules", version));
   await cp(join(FILES, "guest-init"), join(tree, "guest-init"));

@@ -19,6 +19,8 @@ export interface GuestTestOptions {
   readonly testLimitMs: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly onText?: (text: string) => void;
+  /** Stops the guest. */
+  readonly signal?: AbortSignal;
 }
 
 export interface GuestTestResult {
@@ -47,7 +49,7 @@ export async function runTestsInGuest(options: GuestTestOptions): Promise<GuestR
     await preparePool(options, image, work, join(tree, "prepared"));
     await writeFile(join(tree, "job"), job(options), { mode: 0o755 });
     await makeDisk(tree, disk);
-    const { console, cpuMs } = await boot(image, disk, options.limitMs, options.onText);
+    const { console, cpuMs } = await boot(image, disk, options);
     const results: GuestTestResult[] = [];
     for (const [index, file] of options.files.entries()) results.push({ file, report: await readFromDisk(disk, `/out/${index}.xml`) });
     return { console, cpuMs, results };

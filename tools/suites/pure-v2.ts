@@ -17,11 +17,12 @@ export const pureV2: Suite = {
   proves: "the driver does its job on a machine with pure cgroup v2, with crun and with runc, in an emulated guest",
   limitMs: LIMIT_MS,
   needs: ["needs", "platform"],
-  run: async ({ config, only, say }) => {
+  run: async ({ config, only, say, interrupted: signal }) => {
     const files = FILES.filter((file) => only.length === 0 || only.some((part) => file.includes(part)));
     if (files.length === 0) return failedOne("no test ran");
     const { cacheDir, testDataDir: dataDir, env } = config;
-    const run = await runTestsInGuest({ cacheDir, dataDir, files, limitMs: LIMIT_MS - 60_000, testLimitMs: 120_000, env });
+    const limits = { limitMs: LIMIT_MS - 60_000, testLimitMs: 120_000, signal };
+    const run = await runTestsInGuest({ cacheDir, dataDir, files, env, ...limits });
     const tallies = run.results.map(({ file, report }) => {
       const tally = tallyOf(report);
       say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed`);
