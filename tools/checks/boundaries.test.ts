@@ -15,7 +15,7 @@ test("a package imports only what the table allows, types included", () => {
   expect(messages("packages/sdk/src/a.ts", 'export * from "@boxyard/core";')[0]).toContain("sdk may not import @boxyard/core");
 });
 
-test("only the server's local-machine.ts knows a concrete driver", () => {
+test("only the server's local-machine.ts imports a concrete driver", () => {
   const text = 'import { LocalDriver } from "@boxyard/driver-local";';
   expect(messages("packages/server/src/local-machine.ts", text)).toEqual([]);
   expect(messages("packages/server/src/context.ts", text)).toHaveLength(1);
@@ -29,39 +29,39 @@ test("a relative import stays in its package", () => {
   expect(messages("e2e/api/a.test.ts", 'import "../../packages/server/src/testing/registry.ts";')).toEqual([]);
 });
 
-test("the environment is read in config.ts only", () => {
+test("only config.ts reads the environment", () => {
   expect(messages("packages/server/src/config.ts", "process.env.A")).toEqual([]);
   expect(messages("packages/server/src/a.ts", "const a =\n  process.env.A;")).toEqual([
-    "2: process.env: only a config.ts reads the environment (a main.ts may hand it over)",
+    "2: process.env: only a config.ts reads the environment (a main.ts may pass it on)",
   ]);
   expect(messages("packages/server/src/a.ts", "// process.env\nconst s = 'process.env';")).toEqual([]);
 });
 
-test("the process ends in main.ts only", () => {
+test("only main.ts ends the process", () => {
   expect(messages("packages/cli/src/main.ts", "process.exit(1)")).toEqual([]);
   expect(messages("packages/cli/src/run.ts", "process.exit(1)")).toEqual(["1: process.exit: only a main.ts ends the process"]);
 });
 
-test("no code of a package compiles C at run time", () => {
+test("code of a package does not compile C at run time", () => {
   for (const text of ['import { cc, ptr } from "bun:ffi";', 'const { cc: compile } = await import("bun:ffi");', "ffi.cc({ source });"])
     expect(messages("packages/driver-local/src/sys/a.ts", text)[0]).toContain("compiles no C at run time");
   expect(messages("packages/driver-local/src/sys/a.ts", 'import { ptr } from "bun:ffi"; // cc')).toEqual([]);
 });
 
-test("functions of libc are declared in one table, tests' too", () => {
+test("functions of libc are declared in one table, also those that tests use", () => {
   const text = 'import { dlopen } from "bun:ffi";';
   expect(messages("packages/core/src/node/libc.ts", text)).toEqual([]);
   for (const path of ["packages/http1/src/libc.ts", "packages/server/src/proxy/inside.test.ts", "e2e/support/a.ts"])
     expect(messages(path, text)[0]).toContain("declared in one table");
 });
 
-test("http1 knows of the rest only the table of libc's functions", () => {
+test("http1 imports only the table of libc's functions", () => {
   expect(messages("packages/http1/src/a.ts", 'import { lazyLibc } from "@boxyard/core/libc";')).toEqual([]);
   for (const from of ["@boxyard/core", "@boxyard/core/node"])
     expect(messages("packages/http1/src/a.ts", `import { x } from "${from}";`)).toHaveLength(1);
 });
 
-test("neutral code names no runtime", () => {
+test("code for all runtimes uses no API of one runtime", () => {
   expect(messages("packages/core/src/node/logger.ts", 'import fs from "node:fs";')).toEqual([]);
   expect(messages("packages/core/src/a.ts", 'import fs from "node:fs";')).toHaveLength(1);
   expect(messages("packages/sdk/src/a.ts", "Bun.file('x')")).toHaveLength(1);
@@ -69,7 +69,7 @@ test("neutral code names no runtime", () => {
   expect(messages("packages/sdk/src/index.ts", 'export * from "./template/index.ts";')).toHaveLength(1);
 });
 
-test("no code looks for files beside itself, but for the places that know the single executable", () => {
+test("only code that handles the single executable looks for files in its own directory", () => {
   const text = 'const file = join(import.meta.dir, "main.ts");';
   expect(messages("packages/server/src/a.ts", text)).toHaveLength(1);
   expect(messages("packages/server/src/a.test.ts", text)).toEqual([]);
@@ -82,7 +82,7 @@ test("services do not import handlers, steps do not import each other", () => {
   expect(messages("packages/driver-local/src/steps/index.ts", 'import "./create.ts";')).toEqual([]);
 });
 
-test("imports over several lines are read, with the line where the name stands", () => {
+test("imports of several lines are read, with the line of the module's name", () => {
   expect(importsOf('import {\n  a,\n  b,\n} from "x";\n// import "no"\n')).toEqual([{ specifier: "x", line: 4 }]);
 });
 

@@ -14,7 +14,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Checks one file against the import table and the rules beside it. */
+/** Checks one file against the import table and the other rules of import-table.ts. */
 export function checkBoundaries(source: Source): Finding[] {
   const imports = importsOf(source.text);
   return [...imports.flatMap((found) => checkImport(source.path, found)), ...checkText(source)].sort((a, b) => a.line - b.line);
@@ -38,7 +38,7 @@ function checkImport(path: string, { specifier, line }: Import): Finding[] {
 function checkRelative(path: string, target: string): string | undefined {
   const from = packageOf(path);
   if (from && !target.startsWith(`packages/${from}/`)) return `${target} is outside the package: import it by its package's name`;
-  // What stands in a directory `testing/` is made for tests elsewhere, and is no part of what the package offers.
+  // Files in a directory `testing/` are for tests outside of the package, and are not part of its interface.
   if (!from && packageOf(target) && !target.includes("/testing/")) return `${target} is inside a package: import it by its package's name`;
   return undefined;
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dir, "../..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
-/** Number of a constant in a source file, with its multiplications and shifts. */
+/** Value of a numeric constant in a source file; multiplications and shifts are computed. */
 function constant(path: string, name: string): number {
   const [, text = ""] = new RegExp(`\\b${name}\\b(?: =|:) ([^;,\\n]+)`).exec(read(path)) ?? [];
   const [first = "", ...more] = text.replaceAll("_", "").split(/\s*(?:\*|<<)\s*/);
@@ -13,7 +13,7 @@ function constant(path: string, name: string): number {
   return more.reduce((value, factor) => (isShift ? value * 2 ** Number(factor) : value * Number(factor)), Number(first));
 }
 
-test("docs/bounds.md says what the code does", () => {
+test("docs/bounds.md has the limits of the code", () => {
   const document = read("docs/bounds.md");
   const row = (what: string) => document.split("\n").find((line) => line.startsWith(`| ${what}`)) ?? `no row '${what}'`;
   const shapes = "packages/spec/src/platform";

@@ -3,7 +3,7 @@ import { checkCycles } from "./cycles.ts";
 
 const source = (path: string, ...imports: string[]) => ({ path, text: imports.map((line) => `${line}\n`).join("") });
 
-test("finds files that import each other, whatever is between them, types included", () => {
+test("finds files that import each other, directly or through other files, type imports included", () => {
   const sources = [
     source("packages/x/src/a.ts", 'import { b } from "./b.ts";'),
     source("packages/x/src/b.ts", 'import type { C } from "./deep/c.ts";'),
@@ -14,12 +14,12 @@ test("finds files that import each other, whatever is between them, types includ
     {
       path: "packages/x/src/a.ts",
       line: 1,
-      message: "imports itself in a circle: packages/x/src/a.ts → packages/x/src/b.ts → packages/x/src/deep/c.ts → packages/x/src/a.ts",
+      message: "imports itself in a cycle: packages/x/src/a.ts → packages/x/src/b.ts → packages/x/src/deep/c.ts → packages/x/src/a.ts",
     },
   ]);
 });
 
-test("finds a file that imports itself, and reports a group of circles once", () => {
+test("finds a file that imports itself, and reports connected cycles once", () => {
   const sources = [
     source("a.ts", 'import "./a.ts";'),
     source("b.ts", 'import { c } from "./c.ts";'),
@@ -32,7 +32,7 @@ test("finds a file that imports itself, and reports a group of circles once", ()
   ]);
 });
 
-test("accepts a tree, imports of packages by name, and comments", () => {
+test("accepts imports without a cycle, imports of packages by name, and comments", () => {
   const sources = [
     source("a.ts", 'import { b } from "./b.ts";', 'import { c } from "@boxyard/core";'),
     source("b.ts", '// import { a } from "./a.ts";', 'import { gone } from "./gone.ts";'),

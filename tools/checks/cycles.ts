@@ -10,24 +10,24 @@ interface Edge {
 type Graph = ReadonlyMap<string, readonly Edge[]>;
 
 /**
- * Files that import each other in a circle, type imports included. A file of such a circle cannot be read, tested or moved by itself. One
- * finding for each group of files that are all reached from each other: the shortest circle of its first file.
+ * Files that import each other in a cycle, type imports included. A file of a cycle cannot be read, tested or moved by itself. There is one
+ * finding for each group of files that reach each other: the shortest cycle of its first file.
  */
 export function checkCycles(sources: readonly Source[]): Finding[] {
   const graph = graphOf(sources);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const findings: Finding[] = [];
   for (const path of [...graph.keys()].sort()) {
-    const circle = told.has(path) ? undefined : shortestCircle(graph, path);
-    if (!circle) continue;
-    for (const other of reachable(graph, path)) if (reachable(graph, other).has(path)) told.add(other);
-    const line = graph.get(path)?.find(({ to }) => to === circle[1])?.line ?? 1;
-    findings.push({ path, line, message: `imports itself in a circle: ${circle.join(" → ")}` });
+    const cycle = reported.has(path) ? undefined : shortestCycle(graph, path);
+    if (!cycle) continue;
+    for (const other of reachable(graph, path)) if (reachable(graph, other).has(path)) reported.add(other);
+    const line = graph.get(path)?.find(({ to }) => to === cycle[1])?.line ?? 1;
+    findings.push({ path, line, message: `imports itself in a cycle: ${cycle.join(" → ")}` });
   }
   return findings;
 }
 
-/** Every file that one imports, itself or through others. */
+/** Every file that a file imports, directly or through others. */
 function reachable(graph: Graph, start: string): Set<string> {
   const found = new Set<string>();
   const queue = [start];
@@ -41,7 +41,7 @@ function reachable(graph: Graph, start: string): Set<string> {
   return found;
 }
 
-/** Relative imports between the files that are there. */
+/** The relative imports between `sources`. */
 function graphOf(sources: readonly Source[]): Graph {
   const known = new Set(sources.map(({ path }) => path));
   return new Map(
@@ -56,8 +56,8 @@ function graphOf(sources: readonly Source[]): Graph {
   );
 }
 
-/** The shortest way from a file back to itself, both ends included. */
-function shortestCircle(graph: Graph, start: string): string[] | undefined {
+/** The shortest path from a file back to itself, both ends included. */
+function shortestCycle(graph: Graph, start: string): string[] | undefined {
   const cameFrom = new Map<string, string>();
   const queue = [start];
   for (const path of queue) {

@@ -1,4 +1,4 @@
-/** What an export can be that is looked at; types are left out, because they describe what other exports take and give. */
+/** The kinds of exports that are checked. Types are not checked, because they describe parameters and results of other exports. */
 const EXPORT = /^export (?:async )?(?:const|function\*?|class|enum) (\w+)/gm;
 const WORD = /[A-Za-z_$][\w$]*/g;
 /** The client's exports are for its users. */
@@ -15,7 +15,7 @@ interface Source {
   readonly text: string;
 }
 
-/** Exports whose name stands in no other file. A name that another file uses for something else hides a dead export; no used export is reported. */
+/** Exports whose name appears in no other file. An unused export is missed if another file uses its name for something else. No used export is reported. */
 export function deadExports(sources: readonly Source[]): DeadExport[] {
   const filesOf = new Map<string, number>();
   for (const { text } of sources) for (const word of new Set(text.match(WORD))) filesOf.set(word, (filesOf.get(word) ?? 0) + 1);
@@ -25,7 +25,7 @@ export function deadExports(sources: readonly Source[]): DeadExport[] {
       [...text.matchAll(EXPORT)].flatMap(({ index, 1: name = "" }) => {
         if (filesOf.get(name) !== 1) return [];
         const line = text.slice(0, index).split("\n").length;
-        return [{ path, line, message: `${name} is exported, and no other file names it` }];
+        return [{ path, line, message: `${name} is exported, but no other file uses it` }];
       }),
     );
 }

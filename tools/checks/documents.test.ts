@@ -9,7 +9,7 @@ import { between, citations, drawMoves, fencedLanguages, headings, relativeLinks
 import { IMPORTS, MAY_ALSO } from "./import-table.ts";
 
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
-// Bun's patterns take no alternatives that hold a slash: they would match nothing.
+// A pattern of Bun with a slash in its alternatives matches nothing, so these are separate patterns.
 const PLACES = ["*.md", "docs/**/*.md", "examples/*.md", "packages/*/*.md", "images/**/*.md", "e2e/**/*.md"];
 const documents = PLACES.flatMap((place) => [...new Glob(place).scanSync({ cwd: ROOT })]).filter((path) => !path.includes("node_modules"));
 
@@ -38,12 +38,12 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   "packages/sdk/README.md ts": ["e2e/sdk/tasks.test.ts"],
 };
 
-/** `packages/sdk` of a file in it; the root of any other. */
+/** The package's directory (`packages/sdk`) for a file of a package, else the root directory. */
 const packageOf = (path: string) => /^packages\/[^/]+/.exec(path)?.[0] ?? "";
 
 /**
- * Whether a citation can only mean a document of this repository: one below docs/, or one in capitals at its root. Tests and builders of
- * templates name other documents of their own making.
+ * True if a citation can only mean a document of this repository: a document in docs/, or one in capitals in the root directory. Tests and
+ * template builders name other documents, which they make themselves.
  */
 function isOfThisRepository(file: string, citedIn: string): boolean {
   if (file.startsWith("docs/") || /^[A-Z]+\.md$/.test(file)) return true;
@@ -57,14 +57,14 @@ describe("the real documents", () => {
     );
   });
 
-  test("every relative link leads somewhere", () => {
+  test("the target of every relative link exists", () => {
     const broken = documents.flatMap((path) =>
       relativeLinks(read(path)).flatMap((target) => (existsSync(join(ROOT, dirname(path), target)) ? [] : [`${path} → ${target}`])),
     );
     expect(broken).toEqual([]);
   });
 
-  test("every document that code and documents cite is in the repository, with the heading that they name", () => {
+  test("every document that code and documents cite exists, with the cited heading", () => {
     const sources = sourceFiles(["ts", "tsx", "c", "h", "proto", "py", "sh"]).filter(
       ({ path }) => path !== "tools/checks/documents.test.ts",
     );
@@ -82,7 +82,7 @@ describe("the real documents", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("every command and program of a document is run by tests from the document's own text", () => {
+  test("tests run every command and program of a document, and read it from the document", () => {
     const found = documents
       .filter((path) => !path.includes("docs/contract/"))
       .flatMap((path) => [...new Set(fencedLanguages(read(path)))].map((language) => `${path} ${language}`));
@@ -92,21 +92,21 @@ describe("the real documents", () => {
     expect(readers.filter(({ name, file }) => !read(file).includes(name.split(" ")[0] as string))).toEqual([]);
   });
 
-  test("ARCHITECTURE.md draws the moves that the code allows", () => {
+  test("ARCHITECTURE.md shows the moves that the code allows", () => {
     expect(between(read("ARCHITECTURE.md"), "moves")).toBe(drawMoves(MOVES));
   });
 
-  test("ARCHITECTURE.md lists every package that there is", () => {
+  test("ARCHITECTURE.md lists every package", () => {
     expect(tableNames(read("ARCHITECTURE.md"))).toEqual(expect.arrayContaining(packages));
   });
 
-  test("the import table has a row for every package, and names none that does not exist", () => {
+  test("the import table has a row for every package, and names only existing packages", () => {
     expect(Object.keys(IMPORTS).toSorted()).toEqual(packages.toSorted());
     const named = [...Object.values(IMPORTS), ...MAY_ALSO.map((row) => row.imports)].flat().filter((name) => name !== "*");
     expect(named.filter((name) => !packages.includes(name))).toEqual([]);
   });
 
-  test("docs/dependencies.md gives a reason for every dependency, and for none that is gone", () => {
+  test("docs/dependencies.md gives a reason for every dependency, and for no other package", () => {
     const manifests = [
       "package.json",
       "e2e/package.json",
@@ -143,8 +143,8 @@ describe("the real documents", () => {
   });
 });
 
-describe("the checks themselves", () => {
-  test("links are found, those to other places are not", () => {
+describe("the functions that read documents", () => {
+  test("relative links are found, links to other sites are not", () => {
     expect(relativeLinks("[a](b.md) [c](https://x) [d](#e) [f](../g.md#h)")).toEqual(["b.md", "../g.md"]);
   });
 
@@ -157,12 +157,12 @@ describe("the checks themselves", () => {
     ]);
   });
 
-  test("moves are drawn in columns", () => {
+  test("moves are shown in columns", () => {
     expect(drawMoves({ on: ["off"], off: [] })).toBe("on  → off\noff →");
   });
 });
 
-test("a document that is cited must be there where it can only be one of ours", () => {
+test("a cited document must exist if it can only be a document of this repository", () => {
   const cases = ["docs/gone.md", "GONE.md", "a/gone.md", "notes.md", "../gone.md"].map((file) => isOfThisRepository(file, "packages/a.ts"));
   expect(cases).toEqual([true, true, true, false, false]);
   expect(["docs/gone.md", "GONE.md", "a/gone.md"].map((file) => isOfThisRepository(file, "a.test.ts"))).toEqual([true, true, false]);

@@ -1,11 +1,11 @@
-/** Checks that documents say what the code says. Pure functions of texts; `documents.test.ts` feeds them the real ones. */
+/** Functions that read documents, to check that they match the code. `documents.test.ts` calls them with the real documents. */
 
 /** Targets of a Markdown file's relative links. */
 export function relativeLinks(markdown: string): string[] {
   return [...markdown.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)].map((match) => match[1] ?? "");
 }
 
-/** The table of moves as ARCHITECTURE.md draws it. */
+/** The table of moves in the form of ARCHITECTURE.md. */
 export function drawMoves(moves: Readonly<Record<string, readonly string[]>>): string {
   const width = Math.max(...Object.keys(moves).map((state) => state.length));
   return Object.entries(moves)
@@ -13,13 +13,13 @@ export function drawMoves(moves: Readonly<Record<string, readonly string[]>>): s
     .join("\n");
 }
 
-/** What stands between two markers of a document, without a code fence around it. */
+/** The text between two markers of a document, without its code fence. */
 export function between(markdown: string, name: string): string {
   const found = new RegExp(`<!-- ${name} -->\\n\`\`\`\\n([\\s\\S]*?)\\n\`\`\`\\n<!-- /${name} -->`).exec(markdown);
   return found?.[1] ?? "";
 }
 
-/** Languages of a document's code blocks. Blocks of four backquotes hold a reference's types, which nobody runs. */
+/** Languages of a document's code blocks. Blocks with four backquotes are not among them: they hold the types of a reference, which no test runs. */
 export function fencedLanguages(markdown: string): string[] {
   return [...markdown.matchAll(/^```(\w+)$/gm)].map((match) => match[1] ?? "");
 }
@@ -32,11 +32,11 @@ export function tableNames(markdown: string): string[] {
 
 export interface TestReference {
   readonly file: string;
-  /** Beginnings of test names, as the document gives them after the file. */
+  /** Beginnings of test names, which follow the file in the document. */
   readonly tests: readonly string[];
 }
 
-/** Tests that SECURITY.md names: `F \`x.test.ts\`: one; another` or with the whole path. */
+/** Tests that SECURITY.md names, in the form `F \`x.test.ts\`: one; another` or with the whole path. */
 export function testReferences(markdown: string, directory: string): TestReference[] {
   return [...markdown.matchAll(/(F )?`([\w/.-]+\.test\.ts)`(?:: ([^|`]+?))?(?=\s*(?:\||; (?:F )?`|; the suite))/g)].map((match) => ({
     file: match[1] ? `${directory}/${match[2]}` : (match[2] ?? ""),
@@ -48,8 +48,8 @@ export function testReferences(markdown: string, directory: string): TestReferen
 }
 
 /**
- * Documents that a text names (a path that ends in `.md`), each with the heading that stands behind it after a comma or in brackets, when there is one.
- * Names within a code block of Markdown count too: they are read as well.
+ * Documents that a text names (a path that ends in `.md`), each with the heading that follows after a comma, if there is one. Names in a code block
+ * of Markdown are found too.
  */
 export function citations(text: string): { readonly file: string; readonly heading: string | undefined }[] {
   return [...text.matchAll(/(?<![\w/.-])((?:[\w.-]+\/)*[\w-]+\.md)(?:`?,\s(?:\*\s)?([A-Z][A-Za-z ]*[a-z]))?/g)].map((match) => ({

@@ -1,5 +1,5 @@
 /**
- * What each package may import of the others (`*` after a name: also its subpaths). The table of ARCHITECTURE.md, as the check reads it.
+ * The packages that each package may import (`*`: all). ARCHITECTURE.md shows this table.
  */
 export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   spec: [],
@@ -20,9 +20,9 @@ export const MAY_ALSO: readonly { readonly file: RegExp; readonly imports: reado
   {
     file: /^packages\/server\/src\/local-machine\.ts$/,
     imports: ["driver-local"],
-    because: "the one place that chooses a concrete driver",
+    because: "only this file chooses a concrete driver",
   },
-  { file: /\.test\.ts$|\/testing\//, imports: ["testkit", "spec"], because: "tests use the test kit and the wire's names" },
+  { file: /\.test\.ts$|\/testing\//, imports: ["testkit", "spec"], because: "tests use the test kit and the names of the protocols" },
 ];
 
 export interface TextRule {
@@ -33,20 +33,20 @@ export interface TextRule {
   readonly because: string;
 }
 
-/** Code that runs anywhere: not the parts for Node (the SDK's template builder reads files), not tests, not the scripts that write generated files. */
+/** Files that need not run on every runtime: parts for Node (the SDK's template builder reads files), tests, and scripts that write generated files. */
 const NOT_NEUTRAL = /^packages\/core\/src\/node\/|^packages\/sdk\/src\/(template|testing|publish)\/|(^|\/)write-[^/]+\.ts$|\.test\.tsx?$/;
 
 const PACKAGE_CODE = /^packages\/[^/]+\/src\/.*\.tsx?$/;
 const TESTS = /\.test\.tsx?$|\/fixtures\//;
 
-/** What must not stand in the code of some files (comments and strings left out of the search). */
+/** Patterns that the code of some files must not contain. Comments and strings are not searched. */
 export const TEXT_RULES: readonly TextRule[] = [
   {
     name: "environment",
     files: /^(packages\/[^/]+\/src|tools|e2e|bench)\/.*\.tsx?$/,
     except: /(^|\/)(config|main)\.ts$|\.test\.tsx?$|\/fixtures\/|(^|\/)config\/[^/]+\.ts$/,
     forbidden: /\bprocess\.env\b|\bBun\.env\b|\bimport\.meta\.env\b/,
-    because: "only a config.ts reads the environment (a main.ts may hand it over)",
+    because: "only a config.ts reads the environment (a main.ts may pass it on)",
   },
   {
     name: "exit",
@@ -68,7 +68,7 @@ export const TEXT_RULES: readonly TextRule[] = [
     except:
       /\.test\.tsx?$|\/(fixtures|testing|lab)\/|\/(setup\/(checkout|resources)|worker\/spawn|server-control\/(self-command|outdated)|template\/recipe|src\/build-id)\.ts$/,
     forbidden: /\bimport\.meta\.(dir|dirname|path|filename|url)\b/,
-    because: "the single executable has no files beside its code; docs/dist.md says what to do instead",
+    because: "the directory of the single executable has no other files; docs/dist.md says what to do instead",
   },
   {
     name: "one binding",
@@ -100,7 +100,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     files: /^packages\/http1\/src\//,
     except: TESTS,
     forbidden: /^@boxyard\/core$|^@boxyard\/core\/(?!libc$)/,
-    because: "http1 knows of the rest only the table of libc's functions",
+    because: "of the other packages http1 uses only the table of libc's functions",
   },
   {
     name: "neutral",
@@ -114,27 +114,27 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     files: /^packages\/(core|sdk)\/src\//,
     except: NOT_NEUTRAL,
     forbidden: /^packages\/(core|sdk)\/src\/(node|template|testing|publish)\//,
-    because: "the parts for Node are entries of their own, or they would come along into browsers",
+    because: "the parts for Node have separate entries, so that a bundle for browsers does not contain them",
   },
   {
     name: "services",
     files: /^packages\/server\/src\/(sandboxes|templates|store|proxy)\//,
     except: TESTS,
     forbidden: /^packages\/server\/src\/http\//,
-    because: "handlers call services, services never know of handlers",
+    because: "handlers import services; services never import handlers",
   },
   {
     name: "agent services",
     files: /^packages\/agent\/src\/(process|pty|files|cgroup|metrics)\//,
     except: /\.test\.tsx?$|\/fixtures\/|^packages\/agent\/src\/\w+\/(http|rpc)\//,
     forbidden: /^packages\/agent\/src\/(http|rpc)\//,
-    because: "handlers call services, services never know of handlers",
+    because: "handlers import services; services never import handlers",
   },
   {
     name: "steps",
     files: /^packages\/driver-local\/src\/steps\/(?!index\.ts)/,
     except: TESTS,
     forbidden: /^packages\/driver-local\/src\/steps\/(?!context\.ts|types\.ts)/,
-    because: "steps never import each other; the list in steps/index.ts tells the story",
+    because: "steps never import each other; steps/index.ts lists them in their order",
   },
 ];

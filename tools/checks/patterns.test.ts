@@ -4,7 +4,7 @@ import { checkPatterns } from "./patterns.ts";
 const found = (text: string, path = "packages/server/src/a.ts") =>
   checkPatterns({ path, text }).map(({ line, message }) => `${line} ${message.split(":")[0]}`);
 
-test("patterns that backtrack, or begin anew at every character, are found", () => {
+test("patterns that backtrack, or read the same characters from every position, are found", () => {
   expect(found("const a: RegExp =\n  /^(a+)+$/;")).toEqual(["2 /^(a+)+$/ may take exponential time"]);
   expect(found('x.replace(/\\/+$/, "")')).toEqual(["1 /\\/+$/ may take quadratic time"]);
   expect(found('f(/([a-z_]+)=(?:"([^"]*)"|([^\\s",]+))/gi)')).toHaveLength(1);
@@ -13,7 +13,7 @@ test("patterns that backtrack, or begin anew at every character, are found", () 
   expect(found(`RegExp(\`^\${name}\\\\s*\\\\s*$\`, "m")`)).toHaveLength(1);
 });
 
-test("linear ones are not, nor what is no pattern, nor code that is not shipped", () => {
+test("linear patterns, other code with slashes, and code that is not shipped are not reported", () => {
   expect(found("/^[a-z]+$/; /^(\\d+):(\\d+)/; a / b / c; `/a+$/`; // /(a+)+$/")).toEqual([]);
   expect(found("/(a+)+$/", "packages/server/src/a.test.ts")).toEqual([]);
   expect(found("/(a+)+$/", "packages/cli/src/a.ts")).toEqual([]);

@@ -1,7 +1,7 @@
 import { parse } from "acorn";
 import { analyse } from "scslre";
 
-/** Packages whose patterns read untrusted input. (The SDK and the command line read their own user's files.) */
+/** Packages whose patterns read untrusted input. (The SDK and the command line client read files of their own user.) */
 const CHECKED = /^packages\/(agent|agent-client|core|driver|driver-local|http1|server|spec)\/src\//;
 const NOT_SHIPPED = /(\.test|-contract)\.ts$|\/testing\//;
 
@@ -24,8 +24,8 @@ interface Node {
 const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
 
 /**
- * Regular expressions of a file that may take more than linear time: they backtrack, or begin again at each character that they have just
- * read. One untrusted line then stops the whole server. Of a pattern that is put together at run time only the fixed parts are checked.
+ * Regular expressions of a file that may take more than linear time: they backtrack, or read the same characters again from each position.
+ * With such a pattern one untrusted line can stop the whole server. Of a pattern that is built at run time only the fixed parts are checked.
  */
 export function checkPatterns({ path, text }: { readonly path: string; readonly text: string }): PatternFinding[] {
   if (!CHECKED.test(path) || NOT_SHIPPED.test(path)) return [];
@@ -37,7 +37,11 @@ export function checkPatterns({ path, text }: { readonly path: string; readonly 
     const at = text.indexOf(pattern.source);
     const line = at < 0 ? 1 : text.slice(0, at).split("\n").length;
     return [
-      { path, line, message: `/${pattern.source}/ may take ${cost} time: write it without overlapping repetitions, or read by hand` },
+      {
+        path,
+        line,
+        message: `/${pattern.source}/ may take ${cost} time: write it without overlapping repetitions, or parse the text without a pattern`,
+      },
     ];
   });
 }
@@ -60,7 +64,7 @@ function patternOf({ type, regex, callee, arguments: given }: Node): Pattern | u
   return source === undefined ? undefined : { source, flags: flags ?? "" };
 }
 
-/** The text of a string or template; a letter stands for what is put in. */
+/** The text of a string or template, with a letter in place of each inserted expression. */
 function textOf({ type, value, quasis }: Node): string | undefined {
   if (type === "Literal" && typeof value === "string") return value;
   if (type !== "TemplateLiteral") return undefined;

@@ -12,7 +12,7 @@ test("finds checks of a promise that nothing awaits", () => {
   expect(linesOf('await go();\neventually("it is there", () => isThere());\nstaysTrueFor(50, () => isThere());')).toEqual([2, 3]);
 });
 
-test("takes those that are awaited, returned or kept", () => {
+test("accepts checks that are awaited, returned or stored", () => {
   expect(linesOf("await expect(p).rejects.toThrow();\nreturn expect(p).resolves.toBe(1);")).toEqual([]);
   expect(linesOf("const refused = expect(p).rejects.toThrow();\nawait refused;")).toEqual([]);
   expect(
@@ -22,7 +22,7 @@ test("takes those that are awaited, returned or kept", () => {
   expect(linesOf('const there = () =>\n  eventually("it is there", isThere);')).toEqual([]);
 });
 
-test("takes what is no check of a promise", () => {
+test("accepts code that does not check a promise", () => {
   expect(linesOf("expect(a).toBe(b);\nmine.expect(p).rejects();\n// expect(p).rejects.toThrow();")).toEqual([]);
   expect(linesOf('expect(a).toBe(")");\nexpect(text(")")).toBe(await text);')).toEqual([]);
 });

@@ -1,12 +1,12 @@
 import { codeOf, lineAt } from "./source-text.ts";
 
 /**
- * Checks of promises that nothing waits for. Such a check cannot fail: its test is over before the promise settles. (biome's
+ * Checks of promises that the test does not await. Such a check cannot fail, because the test ends before the promise settles. (biome's
  * `noFloatingPromises` does not find them, because Bun's types give an assertion the type `void`.)
  */
 const CHECK = /(?<![\w.$])(?:expect|eventually|staysTrueFor)\(/g;
 const OF_PROMISE = /^\s*\.\s*(?:rejects|resolves)\b/;
-/** What ends the statement before: a check that follows it directly is a statement by itself. `=>`, `=`, `(` and words use its value. */
+/** The end of the previous statement: a check that follows it is a statement by itself. After `=>`, `=`, `(` and words the value of a check is used. */
 const STATEMENT_ENDS = /(?:^|[;{}]|\)|\belse)\s*$/;
 const ARROW_BODY = /=>\s*$/;
 const UNUSED_VALUES = /\.forEach\(\s*(?:async )?(?:\([^()]*\)|\w+) =>\s*$/;
@@ -19,7 +19,7 @@ export interface PromiseFinding {
   readonly message: string;
 }
 
-/** Every `expect(…).rejects`, `expect(…).resolves`, `eventually(…)` and `staysTrueFor(…)` whose value is dropped. */
+/** Every `expect(…).rejects`, `expect(…).resolves`, `eventually(…)` and `staysTrueFor(…)` whose value is not used. */
 export function checkPromises({ path, text }: { readonly path: string; readonly text: string }): PromiseFinding[] {
   const code = codeOf(text, { keepStrings: false });
   return [...code.matchAll(CHECK)]
@@ -33,7 +33,7 @@ function isDropped(code: string, index: number): boolean {
   return STATEMENT_ENDS.test(before);
 }
 
-/** What follows the bracket that closes the one that opens before `start`. */
+/** True if `.rejects` or `.resolves` follows the call whose arguments begin at `start`. */
 function isOfPromise(code: string, start: number): boolean {
   let depth = 1;
   let end = start;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SETTINGS } from "@boxyard/spec/config";
 
 const ROOT = join(import.meta.dir, "../..");
-/** For tests, and between our own programs. */
+/** Variables for tests, and those that one program of Boxyard sets for another. */
 const INTERNAL = /^BOXYARD_(TEST|AGENT|INIT|BUILD$)/;
 
 test("every variable that a program reads is a documented setting", async () => {

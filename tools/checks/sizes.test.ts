@@ -3,7 +3,7 @@ import { longFiles, longFunctions } from "./sizes.ts";
 
 const file = (path: string, lines: number) => ({ path, text: "x\n".repeat(lines) });
 
-test("code may have 300 lines, lists of test cases 500", () => {
+test("a file of code may have 300 lines, a list of test cases 500", () => {
   const files = [file("a.ts", 300), file("b.ts", 301), file("b.test.ts", 500), file("c.c", 501), file("c.test.ts", 501)];
   expect(longFiles(files)).toEqual([
     "b.ts: 301 lines (at most 300); split it by job",
@@ -16,7 +16,7 @@ test("a last line without an end counts", () => {
   expect(longFiles([{ path: "a.ts", text: `${"x\n".repeat(300)}x` }])).toEqual(["a.ts: 301 lines (at most 300); split it by job"]);
 });
 
-test("long functions are taken from biome's report, groups of test cases are not", () => {
+test("long functions come from biome's report; groups of test cases do not count", () => {
   const finding = (path: string) => ({
     category: "lint/complexity/noExcessiveLinesPerFunction",
     location: { path, start: { line: 7 } },

@@ -1,9 +1,9 @@
-/** Most lines of a file: of code, and of a list of test cases. Generated files are not counted; there are no exceptions. */
+/** Largest number of lines of a file of code and of a list of test cases. Generated files are not checked; there are no other exceptions. */
 export const FILE_LINES = { code: 300, tests: 500 } as const;
-/** Lines of a function's body. biome counts them (`noExcessiveLinesPerFunction`). */
+/** Largest number of lines of a function's body. biome counts them (`noExcessiveLinesPerFunction`). */
 export const FUNCTION_LINES = 80;
 
-/** Findings: files that are longer than they may be. */
+/** A message for each file that is longer than its limit. */
 export function longFiles(files: readonly { path: string; text: string }[]): string[] {
   return files.flatMap(({ path, text }) => {
     const lines = text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
@@ -21,7 +21,7 @@ interface BiomeReport {
   }[];
 }
 
-/** Findings of biome's rule on long functions, without tests (a group of cases is one long function). */
+/** A message for each finding of biome's rule on long functions, except in tests, where a group of cases is one long function. */
 export function longFunctions(json: string): string[] {
   const report = JSON.parse(json) as BiomeReport;
   return (report.diagnostics ?? []).flatMap((diagnostic) => {

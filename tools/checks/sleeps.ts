@@ -1,20 +1,20 @@
 /**
- * Fixed times in tests. A test waits for a state with a deadline (`eventually`), or proves that a state stays (`staysTrueFor`); a time that is
- * right on one machine is wrong on a slower one, and too long on every other. Where nothing but time can be waited for, a comment says why.
+ * Waits for a fixed time in tests. A test should wait for a state with a deadline (`eventually`), or prove that a state stays (`staysTrueFor`). A
+ * fixed time is too short on a slow machine, and longer than necessary on the others. If a test can only wait for a time, a comment says why.
  */
 const SLEEP = /(?<![\w.])(?:Bun\.sleep|sleep)\((?!0\))|\bsetTimeout\((?:resolve|done)\b(?!, 0\))/;
-/** In the text of a shell, with something after it; a long one is not waited for. */
+/** A sleep of one digit of seconds in a shell command, with another command after it. No test waits for a longer sleep. */
 const SHELL_SLEEP = /\bsleep (?:\d|\d?\.\d+) ?(?:;|&&)(?! ?(?:fi; ?)?done)/g;
 const SHELL_LOOP = /\b(?:while|until|for|done)\b/g;
 /** The end of a wait for something else. */
 const DEADLINE = /Promise\.race\(|\bsleep\([^)]*\)\.then\(|=> sleep|sleep = |const timer = /;
-/** A stream that is pulled from is a loop too. */
+/** `pull` of a stream is a loop too. */
 const LOOP = /^\s*(?:\}? ?(?:for|while) ?(?:await )?\(|do \{|async pull\()/;
 /** On the line of the sleep or on the one above it. */
 const REASON = /\/\/ Time alone: \w/;
 
 const MESSAGE =
-  "a fixed time: wait for a state with `eventually`, prove with `staysTrueFor` that it stays, or say why in a comment `// Time alone: …`";
+  "waits for a fixed time: wait for a state with `eventually`, prove with `staysTrueFor` that it stays, or say why in a comment `// Time alone: …`";
 
 export interface SleepFinding {
   readonly path: string;
@@ -37,7 +37,7 @@ export function checkSleeps({ path, text }: { readonly path: string; readonly te
 
 const isReasoned = (lines: readonly string[], index: number) => [lines[index], lines[index - 1]].some((line) => REASON.test(line ?? ""));
 
-/** True when a shell's sleep stands outside of the shell's loops. */
+/** True if a line has a sleep of a shell outside of the shell's loops. */
 const hasShellSleep = (line: string) =>
   [...line.matchAll(SHELL_SLEEP)].some(({ index }) => {
     const last = [...line.slice(0, index).matchAll(SHELL_LOOP)].at(-1)?.[0] ?? "done";
@@ -46,7 +46,7 @@ const hasShellSleep = (line: string) =>
 
 const indentOf = (line: string) => line.length - line.trimStart().length;
 
-/** Code is formatted, so what encloses a line stands above it with less indentation. */
+/** True if a loop encloses the line. The code is formatted, so an enclosing statement is above the line, with less indentation. */
 function isInLoop(lines: readonly string[], index: number): boolean {
   let indent = indentOf(lines[index] ?? "");
   for (let i = index - 1; i >= 0 && indent > 0; i--) {

@@ -1,6 +1,6 @@
 /**
- * The code of a TypeScript file with comments blanked out, and with strings blanked out too unless they are kept. Line numbers stay.
- * Not a parser: a regular expression literal that holds a quote is misread as far as its line's end, no further.
+ * The code of a TypeScript file with spaces in place of comments and, unless `keepStrings`, of strings. Line numbers stay the same. This is not a
+ * parser: it can misread a regular expression literal that contains a quote, up to the end of the line.
  */
 export function codeOf(source: string, options: { keepStrings: boolean }): string {
   const blank = (text: string) => text.replace(/[^\n]/g, " ");
@@ -8,7 +8,7 @@ export function codeOf(source: string, options: { keepStrings: boolean }): strin
     /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`|\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*(?=\s*[.,;)\]}:?]|\s*$)/gm,
     (token) => {
       if (token.startsWith("//") || token.startsWith("/*")) return blank(token);
-      // What stands in a template's `${…}` is code; a template is blanked only when it holds none.
+      // A template with `${…}` contains code, so it is kept.
       if (options.keepStrings || (token.startsWith("`") && token.includes("${"))) return token;
       return blank(token);
     },

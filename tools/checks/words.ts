@@ -1,4 +1,4 @@
-/** Words that this project does not use, each with what to write instead. Readers know the field's terms; nobody knows ours. */
+/** Words that this project does not use, each with what to write instead: readers know the standard terms, but no terms of our own. */
 export const WORDS: readonly { readonly pattern: RegExp; readonly instead: string }[] = [
   { pattern: /\bbur(?:y|ies|ied)\b/i, instead: "remove, release" },
   { pattern: /\btakes? ?back\b|\btakeBack\b/i, instead: "adopt, remove, read again" },
@@ -49,7 +49,7 @@ export interface WordFinding {
   readonly message: string;
 }
 
-/** Every use of such a word, in code, comments and documents. */
+/** Every use of a refused word, in code, comments and documents. */
 export function checkWords({ path, text }: { readonly path: string; readonly text: string }): WordFinding[] {
   return text.split("\n").flatMap((line, index) =>
     WORDS.flatMap(({ pattern, instead }) => {

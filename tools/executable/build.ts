@@ -1,4 +1,4 @@
-/* `./boxyard dist`: makes the single executable and the installable packages, in dist/. docs/dist.md says what is in them. */
+/* `./boxyard dist`: makes the single executable and the installable packages in dist/. docs/dist.md describes their content. */
 import { mkdirSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { archiveName, packPackage } from "@boxyard/sdk/pack";

@@ -1,7 +1,7 @@
-/* Where the single executable begins: as the command line client or, with a hidden first argument, as another of our programs. */
+/* Entry of the single executable: it is the command line client or, with an internal first argument, the server or the layer worker. */
 import { PROGRAM } from "@boxyard/core";
 
-/** So that each program finds its arguments where they are in a checkout. */
+/** Removes the internal argument, so that each program finds its arguments at the same index as in a checkout. */
 function withoutFirstArgument(): void {
   process.argv.splice(2, 1);
 }

@@ -7,18 +7,18 @@ import { fetchBaselineBun, fetchPackage } from "./fetch.ts";
 import type { BuildOptions } from "./options.ts";
 
 const DIRECTORY = join(ROOT, "dist");
-/** What is fetched once and used by every build. */
+/** Packages that the first build fetches and later builds use. */
 const FETCHED = join(DIRECTORY, "fetched");
 
-/** Begins the name of a build's own directory; its process id follows. */
+/** Beginning of the name of a build's work directory; the process id of the build follows. */
 const WORK = "work-";
 
 export interface Executable {
   readonly path: string;
-  /** Hash of everything that it is made from. */
+  /** Hash of everything that the executable is made from. */
   readonly build: string;
   readonly bytes: number;
-  /** False when the one that was there is still right. */
+  /** False if the existing executable is up to date. */
   readonly made: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface Surroundings {
   readonly progress: (text: string) => void;
 }
 
-/** Makes `dist/boxyard` (or `dist/boxyard-baseline`) for this machine's architecture, unless it is there and nothing has changed. */
+/** Makes `dist/boxyard` (or `dist/boxyard-baseline`) for this machine's architecture, unless it exists and is up to date. */
 export async function buildExecutable(options: BuildOptions, { env, progress }: Surroundings): Promise<Executable> {
   const name = options.baseline ? "boxyard-baseline" : "boxyard";
   const path = join(DIRECTORY, name);
@@ -96,7 +96,7 @@ interface CompileInput {
   readonly build: string;
 }
 
-/** Bytecode in chunks: the client starts without reading the server, and nothing is parsed at the start. Source maps are for errors (1.4 MB). */
+/** Bytecode in chunks: the client starts without loading the server's code, and without parsing any. Source maps serve stack traces (1.4 MB). */
 async function compile({ outfile, runtime, carried, build }: CompileInput): Promise<void> {
   await Bun.build({
     entrypoints: [join(import.meta.dir, "entry.ts")],
@@ -111,7 +111,7 @@ async function compile({ outfile, runtime, carried, build }: CompileInput): Prom
       outfile,
       executablePath: runtime,
       assets: [carried],
-      // The working directory must not configure the executable.
+      // Files in the working directory must not configure the executable.
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,

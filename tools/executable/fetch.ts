@@ -4,7 +4,7 @@ import { AppError } from "@boxyard/core";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Path of an npm package's tar in `directory`: fetched by the machine's own npm client unless it is there. Its scripts are not run. */
+/** Path of an npm package's archive in `directory`; the machine's npm client fetches it if it is missing. The scripts of the package do not run. */
 export async function fetchPackage(name: string, version: string, directory: string, env: Env): Promise<string> {
   const file = `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
   const path = join(directory, file);
@@ -20,7 +20,7 @@ export async function fetchPackage(name: string, version: string, directory: str
   return path;
 }
 
-/** Path of the Bun of this version that needs no AVX2, which npm installs only when it is asked to. */
+/** Path of the program of this Bun version for processors without AVX2. npm installs its package only on request. */
 export async function fetchBaselineBun(version: string, directory: string, env: Env): Promise<string> {
   const path = join(directory, `bun-linux-x64-baseline-${version}`);
   if (existsSync(path)) return path;

@@ -3,9 +3,9 @@ import { AppError } from "@boxyard/core";
 export interface BuildOptions {
   /** For x86-64 machines without AVX2. */
   readonly baseline: boolean;
-  /** Also when nothing has changed. */
+  /** Make the executable even if nothing has changed. */
   readonly force: boolean;
-  /** Not the executable, only the packages for npm. */
+  /** Make only the packages for npm, not the executable. */
   readonly packagesOnly: boolean;
   readonly help: boolean;
 }
@@ -16,9 +16,9 @@ Make the files for use outside of this checkout, in dist/: one executable of eve
 TypeScript client (boxyard-sdk-VERSION.tgz), for npm and other package managers.
 
 Options:
-  --packages   only the packages
-  --baseline   an executable for x86-64 machines without AVX2 (boxyard-baseline)
-  --force      make the executable also when nothing has changed
+  --packages   make only the packages
+  --baseline   make an executable for x86-64 machines without AVX2 (boxyard-baseline)
+  --force      make the executable even if nothing has changed
   -h, --help   show help
 
 Examples:

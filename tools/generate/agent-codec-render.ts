@@ -1,4 +1,4 @@
-/** The part of protobuf's own descriptors that the agent's protos use (`buf build` in JSON). */
+/** The part of protobuf's descriptors that the agent's protos use (the JSON output of `buf build`). */
 export interface FileDescriptor {
   readonly name: string;
   readonly package: string;
@@ -65,7 +65,7 @@ interface FieldShape {
   readonly uses: string | undefined;
 }
 
-/** A file of types, tables and services. Throws on anything of protobuf that no proto of ours uses. */
+/** A file of types, tables and services. Throws for features of protobuf that the agent's protos do not use. */
 export function renderFile(file: FileDescriptor): string {
   const maps = new Map<string, MessageDescriptor>();
   const messages = flatten(file, maps);
@@ -133,7 +133,7 @@ function typeOf(file: FileDescriptor, f: FieldDescriptor): { ts: string; table: 
   return { ts: name, table: tableName(name), isMessage: true, uses: name };
 }
 
-/** Tables are values, so one that is used must stand before its user. Recursive messages have no such order and are refused. */
+/** Orders the messages so that each table is declared before the tables that use it. Throws for a recursive message, which has no such order. */
 function inOrderOfUse(messages: readonly FlatMessage[], shapes: ReadonlyMap<string, readonly FieldShape[]>): FlatMessage[] {
   const done = new Map<string, FlatMessage>();
   const visit = (m: FlatMessage, open: readonly string[]) => {
@@ -170,7 +170,7 @@ function renderTable(m: FlatMessage, shapes: readonly FieldShape[]): string {
 function renderService(file: FileDescriptor, service: ServiceDescriptor): string {
   const rows = service.method.map((m) => {
     const kind = m.clientStreaming ? "client_stream" : m.serverStreaming ? "server_stream" : "unary";
-    if (m.clientStreaming && m.serverStreaming) throw new Error(`${m.name}: two-way streams are not supported`);
+    if (m.clientStreaming && m.serverStreaming) throw new Error(`${m.name}: bidirectional streams are not supported`);
     const [input, output] = [m.inputType, m.outputType].map((t) => tableName(localName(file, t)));
     return `    ${m.name}: method("${kind}", ${input}, ${output}),`;
   });

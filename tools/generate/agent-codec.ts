@@ -2,7 +2,7 @@
  * Makes `packages/spec/src/generated/agent/*.ts` from the protos: types and JSON codec tables for the in-sandbox agent.
  *
  *   bun tools/generate/agent-codec.ts           writes the files
- *   bun tools/generate/agent-codec.ts --check   fails when they differ from what is committed
+ *   bun tools/generate/agent-codec.ts --check   fails if they differ from the committed files
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { type FileDescriptor, renderFile } from "./agent-codec-render.ts";
 const ROOT = join(import.meta.dir, "../..");
 const OUT = join(ROOT, "packages/spec/src/generated/agent");
 
-/** Every generated file by name, from the protos as they are now. */
+/** The text of every generated file, by name, from the protos as they are now. */
 export function generate(): Map<string, string> {
   const arch = process.arch === "arm64" ? "aarch64" : "x64";
   const buf = join(ROOT, `node_modules/@bufbuild/buf-linux-${arch}/bin/buf`);
@@ -22,7 +22,7 @@ export function generate(): Map<string, string> {
   return new Map(files.map((file) => [`${file.package}.ts`, renderFile(file)]));
 }
 
-/** Names of committed files that are not what `generate` gives. */
+/** Names of committed files that differ from what `generate` returns. */
 export function outdated(): string[] {
   const stale: string[] = [];
   for (const [name, text] of generate()) {
@@ -35,7 +35,7 @@ if (import.meta.main) {
   if (process.argv.includes("--check")) {
     const stale = outdated();
     if (stale.length > 0) {
-      console.error(`Not what the protos say: ${stale.join(", ")}. Run: bun tools/generate/agent-codec.ts`);
+      console.error(`These files do not match the protos: ${stale.join(", ")}. Run: bun tools/generate/agent-codec.ts`);
       process.exitCode = 1;
     }
   } else {

@@ -1,10 +1,10 @@
-/** One generator of committed code: `bun <script>` writes `output` from the sources in `spec/`. */
+/** A generator of committed files: `bun <script>` writes `output`. */
 export interface Generator {
   readonly script: string;
   readonly output: string;
 }
 
-/** Every generator, in order. CI runs them all and fails when what is committed changes. */
+/** All generators, in order. The suite `generated` runs them, and fails if a committed file changes. */
 export const generators: readonly Generator[] = [
   { script: "tools/generate/protobuf.ts", output: "packages/spec/src/generated/pb" },
   { script: "tools/generate/agent-codec.ts", output: "packages/spec/src/generated/agent" },

@@ -8,7 +8,7 @@ import { ROOT, readConfig } from "../config.ts";
 import { npmBinary } from "../lib/suite.ts";
 
 const { env } = readConfig();
-// buf starts the plug-in with `bun` by name, so our own Bun has to be found first.
+// buf starts the plug-in with the command `bun`, so the directory of this Bun comes first in PATH.
 const path = [dirname(process.execPath), env.PATH ?? ""].join(delimiter);
 const result = Bun.spawnSync([npmBinary("buf"), "generate"], {
   cwd: join(ROOT, "packages/spec"),

@@ -12,11 +12,11 @@ const skipped: TestCase = { file: "a.test.ts", name: "is not listed anywhere", o
 const here = { config: readConfig({}) };
 const onCi = { config: readConfig({ CI: "true" }) };
 
-test("counts what the report says", () => {
+test("takes the counts of the report", () => {
   expect(tallyReport(ended(0), [passed, passed], here)).toEqual({ passed: 2, failed: 0, skipped: [], output: "", cpuMs: 500 });
 });
 
-test("the CPU time of tallies is added, and unknown when none of them has one", () => {
+test("the CPU times of tallies are added; the sum is unknown if no tally has one", () => {
   const tally = tallyReport(ended(0), [passed], here);
   const { cpuMs: _, ...unmeasured } = tally;
   expect(addTallies([tally, unmeasured, tally]).cpuMs).toBe(1_000);
@@ -35,12 +35,12 @@ test("a time limit is a failure and says so", () => {
   expect(tallyReport(ended(143, true), [passed], here).output).toContain("time limit (2 s)");
 });
 
-test("an unlisted skip fails on a CI machine only", () => {
+test("a skipped test without an entry in docs/skips.md is a failure on a CI machine only", () => {
   expect(tallyReport(ended(0), [passed, skipped], here)).toMatchObject({ failed: 0 });
   expect(tallyReport(ended(0), [passed, skipped], onCi)).toMatchObject({ failed: 1 });
 });
 
-/** What runs files needs besides `command`: one lane, with an environment entry of its own. */
+/** The parts of the context besides `command`: one lane, with an environment entry of its own. */
 const around = () => ({
   ...here,
   lanes: new Lanes([{ LANE: "1" }], async () => {}),
@@ -62,7 +62,7 @@ test("each file runs once, in the order of its rank, with the environment of the
   expect(tally).toMatchObject({ passed: 3, failed: 0 });
 });
 
-test("once the run is interrupted no file begins, and none is tried again", async () => {
+test("after an interruption of the run no file begins, and none runs a second time", async () => {
   const interruption = new AbortController();
   const started: string[] = [];
   const command = async (argv: readonly string[]) => {
@@ -76,7 +76,7 @@ test("once the run is interrupted no file begins, and none is tried again", asyn
   expect(tally).toMatchObject({ passed: 0, failed: 2, output: expect.stringContaining("b.test.ts: not run: the run was interrupted") });
 });
 
-test("what a file that failed has left is given back before its second try", async () => {
+test("what a failed file has left is removed before its second run", async () => {
   const calls: string[] = [];
   const command = async (argv: readonly string[]) => {
     calls.push(argv.includes("test") ? "test" : `${argv[2]}`);
@@ -93,7 +93,7 @@ function writeReport(argv: readonly string[], text: string): void {
   writeFileSync(`${argv.find((word) => word.startsWith("--reporter-outfile="))?.split("=")[1]}`, `<testsuites>${text}</testsuites>`);
 }
 
-/** A run of `bun test` that writes the report `xml` makes of the files it is given, and the number of the try. */
+/** A context whose `bun test` writes the report that `xml` makes from the files and the number of the run. */
 function reporting(xml: (files: readonly string[], attempt: number) => string): { context: SuiteContext; runs: string[][] } {
   const runs: string[][] = [];
   const command = async (argv: readonly string[]) => {
@@ -109,7 +109,7 @@ function reporting(xml: (files: readonly string[], attempt: number) => string): 
 const testCase = (file: string, failed: boolean): string =>
   `<testcase name="works" file="${file}">${failed ? "<failure/>" : ""}</testcase>`;
 
-test("of files that run together, those that failed have a second try, and the others count once", async () => {
+test("of files that run together, the failed ones run a second time, and the others count once", async () => {
   const { context, runs } = reporting((files, attempt) =>
     files.map((file) => testCase(file, attempt === 1 && file === "b.test.ts")).join(""),
   );
@@ -118,7 +118,7 @@ test("of files that run together, those that failed have a second try, and the o
   expect(tally).toMatchObject({ passed: 2, failed: 0, unstable: ["b.test.ts"] });
 });
 
-test("what fails twice has failed", async () => {
+test("a file that fails twice has failed", async () => {
   const { context } = reporting((files) => files.map((file) => testCase(file, file === "b.test.ts")).join(""));
   expect(await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 })).toMatchObject({
     passed: 1,
@@ -127,7 +127,7 @@ test("what fails twice has failed", async () => {
   });
 });
 
-test("a process that broke before any test could be named is tried again with all files", async () => {
+test("after a crash before the first test all files run a second time", async () => {
   const { context, runs } = reporting((files, attempt) => (attempt === 1 ? "" : files.map((file) => testCase(file, false)).join("")));
   const tally = await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 });
   expect(runs[1]).toEqual(["a.test.ts", "b.test.ts"]);

@@ -12,7 +12,7 @@ import { tidyUp } from "./tidy.ts";
 
 const SKIPPED_DIRECTORIES = /(^|\/)(node_modules|dist|\.git)\//;
 
-/** Files of the checkout that match one of `patterns`, sorted; with names given on the command line, only those that contain one. */
+/** Files of the checkout that match one of `patterns`, sorted. If `only` is not empty, only files whose path contains one of its entries. */
 export function testFiles(patterns: readonly string[], only: readonly string[], except?: RegExp): string[] {
   const found = new Set<string>();
   for (const pattern of patterns) {
@@ -24,7 +24,7 @@ export function testFiles(patterns: readonly string[], only: readonly string[], 
 }
 
 export interface BunTestOptions {
-  /** Limit for one test that sets none of its own. */
+  /** Limit for a test that does not set its own. */
   readonly testLimitMs: number;
   /** Limit for the whole call. */
   readonly limitMs?: number;
@@ -32,7 +32,7 @@ export interface BunTestOptions {
 }
 
 interface EachOptions extends BunTestOptions {
-  /** Where each file may run, and how early; anywhere by default. */
+  /** The lane of each file and its order; any lane by default. */
   readonly place?: (file: string) => Place;
   /** Follows the name of a file in the lines of progress. */
   readonly label?: string;
@@ -67,8 +67,8 @@ async function report(context: SuiteContext, files: readonly string[], options: 
 }
 
 /**
- * Runs all files in one process. Files in which a test failed have a second try, each in a process of its own, as `bunTestEach` gives
- * it; when the process itself broke, so that no test can be named, all files have one.
+ * Runs all files in one process. Each file in which a test failed runs a second time, in a process of its own, as with `bunTestEach`. If the
+ * process itself failed, so that the report names no test, all files run a second time.
  */
 export async function bunTestTogether(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
   const { result, cases } = await report(context, files, options);
@@ -83,7 +83,7 @@ export async function bunTestTogether(context: SuiteContext, files: readonly str
   return addTallies([...rest, ...seconds]);
 }
 
-/** Runs each file in a process of its own, so that one that hangs or dies takes no other along, on the lanes that all suites share. */
+/** Runs each file in a process of its own, on the lanes that all suites share. A file that hangs or crashes does not affect the others. */
 export async function bunTestEach(context: SuiteContext, files: readonly string[], options: EachOptions): Promise<Tally> {
   const place = options.place ?? (() => ({ alone: false, first: false, rank: 0 }));
   const oneOf = (file: string) => context.lanes.run(place(file), (use) => oneFile(context, file, options, use));
@@ -95,7 +95,7 @@ async function oneFile(context: SuiteContext, file: string, options: EachOptions
   const startedAt = performance.now();
   const here = { ...options, env: { ...options.env, ...use.env } };
   let tally = await bunTest(context, [file], here);
-  // What a failed file has left is given back before the next file, and before its own second try.
+  // What a failed file leaves behind is removed before the next file begins, and before its own second run.
   const tidy = () => tidyUp(context, here.env, use.isOnly);
   if (tally.failed > 0) tally = await again(context, [file], here, tally, tidy);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
@@ -106,8 +106,9 @@ async function oneFile(context: SuiteContext, file: string, options: EachOptions
 }
 
 /**
- * A second try of what failed. The machines are shared, and a test over real processes now and then meets a moment in which
- * nothing runs for a second. What fails twice has failed; what passes is named, so that nobody gets used to it (docs/flake-patterns.md).
+ * A second run of files that failed. The machines are shared, so now and then nothing runs for a second, and a test over real processes fails.
+ * A file that fails twice has failed. A file that passes the second time is named in the summary, so that its fault is found
+ * (docs/flake-patterns.md).
  */
 async function again(
   context: SuiteContext,
@@ -141,7 +142,7 @@ function readReport(path: string): TestCase[] {
 /** What `bun test` printed, without the line of each test that passed. */
 const withoutPasses = (output: string): string => output.replace(/^\(pass\) .*\n/gm, "").trimEnd();
 
-/** The report's counts; what the report can't show (a file that did not load, a crash, a time limit) counts as one failure more. */
+/** The counts of the report. A failure that the report does not show (a file that did not load, a crash, a time limit) is added to them. */
 export function tallyReport(result: RunResult, cases: readonly TestCase[], context: Pick<SuiteContext, "config">): Tally {
   const count = (outcome: TestCase["outcome"]) => cases.filter((test) => test.outcome === outcome).length;
   const allowed = parseSkips(readFileSync(join(ROOT, "docs/skips.md"), "utf8"));

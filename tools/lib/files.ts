@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { Glob } from "bun";
 import { ROOT } from "../config.ts";
 
-/** Directories that hold our code. */
+/** Directories with the source code of this repository. */
 const DIRECTORIES = ["packages", "tools", "e2e", "bench", "images"];
 const NOT_OURS = /(^|\/)(node_modules|dist|generated)\//;
 
-/** Our own source files with their text, sorted by path. */
+/** The source files of this repository with their text, sorted by path. */
 export function sourceFiles(extensions: readonly string[]): { path: string; text: string }[] {
   const pattern = `{${DIRECTORIES.join(",")}}/**/*.{${extensions.join(",")},}`;
   return [...new Glob(pattern).scanSync({ cwd: ROOT, onlyFiles: true })]
@@ -16,7 +16,7 @@ export function sourceFiles(extensions: readonly string[]): { path: string; text
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 }
 
-/** Documents and examples outside of those directories; the change log is history. */
+/** Documents and examples outside of those directories, without the change log: its old entries do not change. */
 export function documentFiles(): { path: string; text: string }[] {
   return ["*.md", "docs/**/*.md", "examples/**/*.{md,ts,py,sh}"]
     .flatMap((place) => [...new Glob(place).scanSync({ cwd: ROOT, onlyFiles: true })])

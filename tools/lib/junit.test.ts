@@ -28,6 +28,6 @@ test("reads outcome, groups and entities of every case", () => {
   ]);
 });
 
-test("refuses what is not a report", () => {
+test("refuses a text that is not a report", () => {
   expect(() => parseJunit("")).toThrow("not JUnit");
 });

@@ -23,7 +23,7 @@ function attribute(tag: string, name: string): string {
 
 /**
  * Reads the JUnit report that `bun test --reporter=junit` writes: one entry per test case.
- * A `test.todo` counts as failed: a test that asserts nothing is not left lying about.
+ * A `test.todo` counts as failed, because it asserts nothing.
  */
 export function parseJunit(xml: string): TestCase[] {
   if (!xml.includes("<testsuites")) throw new AppError("internal", "The test report is not JUnit", { reason: "bad_test_report" });

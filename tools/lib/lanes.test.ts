@@ -5,7 +5,7 @@ import { passedOne } from "./suite.ts";
 const ENVS = [{ LANE: "1" }, { LANE: "2" }, { LANE: "3" }];
 const somewhere: Place = { alone: false, first: false, rank: 0 };
 
-/** Lanes whose jobs end when they are told to, and what happened so far. */
+/** Lanes whose jobs end when the test says so, and a log of events. */
 function observed(envs: readonly LaneEnv[] = ENVS, setUp: (env: LaneEnv) => Promise<void> = async () => {}) {
   const log: string[] = [];
   const ends = new Map<string, () => void>();
@@ -18,7 +18,7 @@ function observed(envs: readonly LaneEnv[] = ENVS, setUp: (env: LaneEnv) => Prom
       log.push(`${name} on ${env.LANE}${isOnly ? ", no other" : ""}`);
       return new Promise((resolve) => ends.set(name, () => resolve(passedOne())));
     });
-  /** Ends jobs, and returns what happened until nothing more does. */
+  /** Ends jobs, waits until nothing more is due, and returns the new entries of the log. */
   const after = async (...names: string[]) => {
     for (const name of names) ends.get(name)?.();
     await settled();
@@ -27,7 +27,7 @@ function observed(envs: readonly LaneEnv[] = ENVS, setUp: (env: LaneEnv) => Prom
   return { run, after };
 }
 
-/** All that is due now has run: promises, and the turns of the event loop that they ask for. */
+/** Waits until everything that is due has run: promises, and the turns of the event loop that they request. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
 }
@@ -43,7 +43,7 @@ test("few jobs run one after another on the first lane", async () => {
   expect(await after("job 1")).toEqual(["job 2 on 1"]);
 });
 
-test("many jobs have more lanes, each set up when enough of them wait for it", async () => {
+test("many jobs use more lanes; a lane is set up when enough jobs wait", async () => {
   const { run, after } = observed();
   many(run, 8);
   expect(await after()).toEqual(["job 1 on 1", "set up 2", "job 2 on 2"]);
@@ -52,7 +52,7 @@ test("many jobs have more lanes, each set up when enough of them wait for it", a
   expect(await afterMore()).toEqual(["job 1 on 1", "set up 2", "job 2 on 2", "set up 3", "job 3 on 3"]);
 });
 
-test("jobs that must be alone run first, and no other meanwhile", async () => {
+test("jobs that must be alone run first, and no other job runs at the same time", async () => {
   const { run, after } = observed();
   many(run, 8);
   run("alone a", { alone: true });
@@ -62,7 +62,7 @@ test("jobs that must be alone run first, and no other meanwhile", async () => {
   expect(await after("alone b")).toEqual(["job 1 on 1", "set up 2", "job 2 on 2"]);
 });
 
-test("a job that must be alone and comes late waits until no other runs", async () => {
+test("a later job that must be alone waits until no other job runs", async () => {
   const { run, after } = observed();
   many(run, 8);
   expect(await after()).toContain("job 2 on 2");
@@ -72,7 +72,7 @@ test("a job that must be alone and comes late waits until no other runs", async 
   expect(await after("alone")).toEqual(["job 3 on 1", "job 4 on 2"]);
 });
 
-test("jobs of the first lane run there only, before the others; the lowest rank first", async () => {
+test("jobs of the first lane run only there, before the others; the job with the lowest rank runs first", async () => {
   const { run, after } = observed(ENVS.slice(0, 2));
   many((name) => run(name, { rank: 2 }), 8);
   run("first a", { first: true, rank: 3 });
@@ -89,7 +89,7 @@ test("with one lane no other job can run", async () => {
   expect(await after()).toEqual(["job 1 on 1, no other"]);
 });
 
-test("a job that fails fails alone; a lane that cannot be set up fails all that wait", async () => {
+test("a job that fails does not affect other jobs; if a lane cannot be set up, all waiting jobs fail", async () => {
   const lanes = new Lanes([{}], async () => {});
   const failing = lanes.run(somewhere, async () => {
     throw new Error("the job broke");

@@ -3,15 +3,15 @@ export type LaneEnv = Readonly<Record<string, string>>;
 
 /** Where a job may run. */
 export interface Place {
-  /** No other job runs meanwhile: for what compares the whole machine before and after. */
+  /** True: no other job runs at the same time. For tests that compare the whole machine before and after. */
   readonly alone: boolean;
-  /** Only on the first lane: for what shares something with others that is costly to make on a platform. */
+  /** True: only on the first lane. For tests that share something which takes long to make on a platform. */
   readonly first: boolean;
-  /** The lowest begins first, within its kind. */
+  /** Of the jobs with the same `alone` and `first`, the one with the lowest rank begins first. */
   readonly rank: number;
 }
 
-/** What a job is given while it runs. */
+/** What a job gets while it runs. */
 export interface LaneUse {
   readonly env: LaneEnv;
   /** No other job can be running. */
@@ -27,16 +27,16 @@ interface Job {
 
 interface Lane {
   readonly env: LaneEnv;
-  /** `closed` until so many jobs wait that its set-up is worth its time; `broken` when its set-up failed. */
+  /** `closed` until enough jobs wait to justify the time of its set-up; `broken` when its set-up failed. */
   state: "closed" | "opening" | "broken" | "idle" | "busy";
 }
 
-/** So many jobs must wait for each lane that is open already before one more is set up. */
+/** One more lane is set up when this many jobs wait for each open lane. */
 const WORTH_A_LANE = 6;
 
 /**
- * The platforms that the suites of a run share: so many jobs run at a time, each on a platform of its own. First run those that must be alone, one
- * after another; then those of the first lane there, and all others on the lanes that are idle.
+ * The platforms that the suites of a run share. Each lane is one platform and runs one job at a time. Jobs that must be alone run first, one after
+ * another. Then the first lane runs the jobs that only it may run, and idle lanes run the others.
  */
 export class Lanes {
   readonly #lanes: readonly Lane[];
@@ -45,13 +45,13 @@ export class Lanes {
   #aloneRuns = false;
   #scheduled = false;
 
-  /** `envs`: one lane each; the first is set up already. `setUp` makes another one ready, and rejects when it cannot. */
+  /** Each entry of `envs` is one lane; the first is set up already. `setUp` sets up another lane, and rejects if this fails. */
   constructor(envs: readonly LaneEnv[], setUp: (env: LaneEnv) => Promise<void>) {
     this.#lanes = envs.map((env, index) => ({ env, state: index === 0 ? "idle" : "closed" }));
     this.#setUp = setUp;
   }
 
-  /** Runs `work` on a lane, once one is idle. Rejects when `work` does, or when a lane cannot be set up. */
+  /** Runs `work` on a lane as soon as one is idle. Rejects if `work` rejects, or if a lane cannot be set up. */
   run<T>(place: Place, work: (use: LaneUse) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const after = this.#waiting.findIndex((job) => job.place.rank > place.rank);
@@ -60,7 +60,7 @@ export class Lanes {
     return promise;
   }
 
-  /** Jobs that come in the same turn of the event loop are all there before the first of them begins. */
+  /** Begins jobs in the next turn of the event loop, so that all jobs of this turn are in the queue before the first one begins. */
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -127,6 +127,6 @@ export class Lanes {
         for (const job of this.#waiting.splice(0)) job.reject(error);
       },
     );
-    this.#schedule(); // Perhaps one more.
+    this.#schedule(); // Another lane may be needed.
   }
 }

@@ -6,9 +6,9 @@ Run the tests of this checkout: all of them, the suites that are named, or the t
 "N passed, N failed, N skipped".
 
 Options:
-  --list         the suites, and what each proves
-  -v, --verbose  the output of what passes too
-  --installed    the suite hostile attacks the server that runs on BOXYARD_DATA
+  --list         list the suites, and what each one proves
+  -v, --verbose  also show the output of tests that pass
+  --installed    let the suite hostile attack the server that runs on BOXYARD_DATA
   -h, --help     show help
 
 Examples:
@@ -27,7 +27,7 @@ export interface TestOptions {
   readonly only: readonly string[];
 }
 
-/** `[--list] [-v] [--installed] [SUITE|PART-OF-A-FILE-NAME …]`; anything that names no suite picks test files. Throws `invalid_argument`. */
+/** `[--list] [-v] [--installed] [SUITE|PART-OF-A-FILE-NAME …]`: a word that is not the name of a suite picks test files. Throws `invalid_argument`. */
 export function parseOptions(argv: readonly string[], suiteNames: readonly string[]): TestOptions {
   const unknown = argv.find((word) => word.startsWith("-") && !["--list", "-v", "--verbose", "--installed", "-h", "--help"].includes(word));
   if (unknown) {

@@ -14,28 +14,28 @@ const all = [
 ];
 const names = (suites: readonly { name: string }[]) => suites.map(({ name }) => name);
 
-test("without names all run", () => {
+test("a call without names runs all suites", () => {
   expect(names(plan(all, [], []))).toEqual(["needs", "unit", "platform", "e2e", "leaks"]);
 });
 
-test("a named suite brings what it needs, and the leak check when it touches the machine", () => {
+test("a call that names a suite also runs the suites that it needs, and the leak check if one of them changes the machine", () => {
   expect(names(plan(all, ["unit"], []))).toEqual(["unit"]);
   expect(names(plan(all, ["e2e"], []))).toEqual(["needs", "platform", "e2e", "leaks"]);
 });
 
-test("part of a file's name picks its suite", () => {
+test("part of a file's name selects its suite", () => {
   expect(names(plan(all, [], ["ids"]))).toEqual(["unit"]);
   expect(plan(all, [], ["no-such-file"])).toEqual([]);
 });
 
-test("options are told from names", () => {
+test("options are distinguished from names", () => {
   const options = { help: false, list: false, verbose: true, installed: false, suites: ["unit"], only: ["auth"] };
   expect(parseOptions(["-v", "unit", "auth"], ["unit"])).toEqual(options);
   expect(parseOptions(["-v", "--installed", "unit", "auth"], ["unit"])).toEqual({ ...options, installed: true });
   expect(() => parseOptions(["--verbos"], [])).toThrow("Unknown option --verbos");
 });
 
-test("lines run at the same time, the suites of a line one after another, each after what it needs, and what runs always at the end", async () => {
+test("lines run at the same time, the suites of a line one after another, each after the suites that it needs; those with `always` run last", async () => {
   const log: string[] = [];
   const guest = Promise.withResolvers<void>();
   const lines = [

@@ -1,11 +1,11 @@
 import type { Suite, Tally } from "./suite.ts";
 
-/** A suite that runs test files, and can say which. */
+/** A suite that runs test files, and can list them. */
 type MaybeFiles = Suite & { files?(only: readonly string[]): string[] };
 
 /**
- * Which suites a call runs, in the list's order: the named ones, those that hold a named file, what these need, and, when any of them
- * touches the machine, the ones that always clean up and look for leaks.
+ * The suites that a call runs, in the order of the list: the named suites, the suites that have a named file, and the suites that these need. If
+ * one of them changes the machine, the suites that clean up and look for leaks run too.
  */
 export function plan(all: readonly MaybeFiles[], names: readonly string[], only: readonly string[]): Suite[] {
   if (names.length === 0 && only.length === 0) return [...all];
@@ -17,8 +17,8 @@ export function plan(all: readonly MaybeFiles[], names: readonly string[], only:
 }
 
 /**
- * Runs the suites of each line one after another, and the lines at the same time. A suite that needs others waits for them too; what runs
- * `always` follows all others, in the order of its own. `run` is told which suites that this one needs have failed, and never rejects.
+ * Runs the lines at the same time, and the suites of a line one after another. A suite also waits for the suites that it needs. Suites with
+ * `always` run after all others, in the order of the list. `run` gets the needed suites that have failed, and never rejects.
  */
 export async function inLines(
   lines: readonly (readonly Suite[])[],

@@ -13,7 +13,7 @@ function read(path: string): string {
   }
 }
 
-/** Every process of this machine that we can see, with its command line. */
+/** Every process in `/proc`, with its command line. */
 export function allProcesses(): ProcessInfo[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

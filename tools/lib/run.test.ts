@@ -5,12 +5,12 @@ import { MARKER, run } from "./run.ts";
 
 const env = { PATH: "/usr/bin:/bin" };
 
-test("output of both streams and the exit code come back", async () => {
+test("a result has the output of both streams and the exit code", async () => {
   const ended = await run(["sh", "-c", "echo out; echo err >&2; exit 3"], { env, limitMs: 5_000, marker: crypto.randomUUID() });
   expect(ended).toMatchObject({ exitCode: 3, timedOut: false, output: "out\nerr\n" });
 });
 
-test("at the time limit everything that the command started ends, also what left its process group, and nothing else", async () => {
+test("at the time limit all processes that the command started end, in and outside of its process group, and no others", async () => {
   const marker = crypto.randomUUID();
   const other = Bun.spawn(["sleep", "60"], { env: { ...env, [MARKER]: `${marker}-of-somebody-else` } });
   try {
@@ -24,7 +24,7 @@ test("at the time limit everything that the command started ends, also what left
   }
 }, 20_000);
 
-test("a leftover child that holds the output open delays nothing", async () => {
+test("a child that holds the output open does not delay the result", async () => {
   const marker = crypto.randomUUID();
   const ended = await run(["sh", "-c", "setsid sleep 60 & echo done"], { env, limitMs: 50_000, marker });
   expect(ended.output).toBe("done\n");
@@ -32,7 +32,7 @@ test("a leftover child that holds the output open delays nothing", async () => {
   for (const { pid } of processesWithMarker(`${MARKER}=${marker}\0`)) process.kill(pid, "SIGKILL");
 }, 60_000);
 
-test("what a failed command left is ended, what one that succeeded left is not", async () => {
+test("the processes that a failed command left are ended, those of a successful command are not", async () => {
   for (const [exitCode, left] of [
     [0, 1],
     [1, 0],

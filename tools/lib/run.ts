@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { ROOT } from "../config.ts";
 import { processesWithMarker } from "./processes.ts";
 
-/** Every process that a test run starts carries this variable, so that leftovers are found by it and nobody else's are touched. */
+/** Every process that a test run starts has this variable in its environment. The run finds by it what is left behind, and ends no other process. */
 export const MARKER = "BOXYARD_TEST_RUN";
-/** How long a command that was asked to end may take before it is made to. */
+/** Time between SIGTERM and SIGKILL for a command. */
 const GRACE_MS = 5_000;
 
 export interface RunOptions {
@@ -20,16 +20,16 @@ export interface RunOptions {
 export interface RunResult {
   readonly exitCode: number;
   readonly timedOut: boolean;
-  /** Standard output and error as they came. */
+  /** Standard output and standard error together, in the order of arrival. */
   readonly output: string;
   readonly ms: number;
-  /** Time of the CPU that the command and those of its descendants used that somebody waited for. */
+  /** CPU time of the command and of its descendants, except those that no process waited for. */
   readonly cpuMs: number;
 }
 
 /**
- * Runs a command without stdin in a session of its own, its output in a file (so that a leftover child that holds it open delays nothing).
- * At the time limit its process group is asked to end, then it and everything that carries its marker is killed.
+ * Runs a command without stdin in a session of its own. Its output goes to a file, so that a child that outlives the command and holds the output
+ * open does not delay the result. At the time limit its process group gets SIGTERM; then the group and every process with its marker is killed.
  */
 export async function run(argv: readonly string[], options: RunOptions): Promise<RunResult> {
   const startedAt = performance.now();
@@ -49,7 +49,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     if (timedOut) await end(child.pid, child.exited, options.marker);
     const exitCode = await child.exited;
     active.delete(child.pid);
-    // A test file that broke may have left a server, which would hold the data directory that the next file needs.
+    // A test file that failed may have left a server, which would lock the data directory that the next file needs.
     if (exitCode !== 0) killLeft(options.marker);
     const output = readFileSync(join(directory, "output"), "utf8");
     const cpuMs = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000;
@@ -60,14 +60,14 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   }
 }
 
-/** Process groups running now; the runner ends them when it is itself interrupted. */
+/** Process groups that run now. When the runner is interrupted, it ends them. */
 const active = new Set<number>();
 
 const interruption = new AbortController();
-/** Aborted once the run was asked to end; nothing new is started then but what cleans up. */
+/** Aborted when the run is interrupted. From then on the run only starts suites that clean up. */
 export const interrupted: AbortSignal = interruption.signal;
 
-/** Asks every command that is running now to end. */
+/** Sends SIGTERM to every command that runs now. */
 export function interruptAll(): void {
   interruption.abort();
   for (const pid of active) signalGroup(pid, "SIGTERM");
@@ -79,7 +79,7 @@ async function end(pid: number, exited: Promise<number>, marker: string): Promis
   killLeft(marker);
 }
 
-/** Kills what a command started and left. */
+/** Kills the processes that a command started and left behind. */
 function killLeft(marker: string): void {
   for (const { pid } of processesWithMarker(`${MARKER}=${marker}\0`)) signal(pid, "SIGKILL");
 }

@@ -3,7 +3,7 @@ import { parseSkips, reasonFor } from "./skips.ts";
 
 const TABLE = "# Skips\n\n| test | where | reason |\n|---|---|---|\n| `vm > boots` | no KVM | needs hardware |\n";
 
-test("reads the rows and nothing else of the table", () => {
+test("reads only the rows of the table", () => {
   expect(parseSkips(TABLE)).toEqual([{ test: "vm > boots", where: "no KVM", reason: "needs hardware" }]);
 });
 

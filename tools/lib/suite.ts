@@ -9,20 +9,20 @@ export interface Skip {
   readonly reason: string;
 }
 
-/** What a suite came to. One check, or one test case, counts as one. */
+/** The result of a suite. Each check and each test case counts as one. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: readonly Skip[];
-  /** Shown when something failed, and with `-v`. */
+  /** Shown if something failed, and with `-v`. */
   readonly output: string;
-  /** Test files that failed and passed when they were tried once more. */
+  /** Test files that failed, and passed the second time. */
   readonly unstable?: readonly string[];
-  /** Time of the CPU that the commands of the suite used, with that of their descendants; left out by what starts no command. */
+  /** CPU time of the commands of the suite and of their descendants. Absent if the suite started no command. */
   readonly cpuMs?: number;
 }
 
-/** What a suite is given. */
+/** What a suite gets when it runs. */
 export interface SuiteContext {
   readonly config: ToolsConfig;
   readonly verbose: boolean;
@@ -30,15 +30,15 @@ export interface SuiteContext {
   readonly only: readonly string[];
   /** Runs a command within the suite's time limit, marked as started by this test run. */
   command(argv: readonly string[], options?: CommandOptions): Promise<RunResult>;
-  /** `hostile` attacks the installation of this machine rather than a server of the tests' own. */
+  /** True: `hostile` attacks the installation of this machine. False: it attacks a server that the tests start. */
   readonly installed: boolean;
   /** What the machine looked like before any test ran. */
   readonly before: Snapshot;
-  /** Beginning of the environment entry that every process of this run carries, and no other process. */
+  /** Beginning of an environment entry that every process of this run has, and no other process. */
   readonly marker: string;
   /** The platforms that the test files of all suites share. */
   readonly lanes: Lanes;
-  /** Aborted once the run was asked to end: then nothing new begins but what cleans up. */
+  /** Aborted when the run is interrupted. From then on the run only starts suites that clean up. */
   readonly interrupted: AbortSignal;
   /** A line of progress. */
   say(line: string): void;
@@ -55,9 +55,9 @@ export interface Suite {
   /** What a pass proves, in one line. */
   readonly proves: string;
   readonly limitMs: number;
-  /** Suites that must have passed for this one to make sense: it begins when they have ended, and they run too when it is asked for by name. */
+  /** Suites that must pass before this one. It begins when they have ended, and a call that names it runs them too. */
   readonly needs?: readonly string[];
-  /** True: runs after all others, also when one failed or was not chosen, whenever one that touches the machine ran. */
+  /** True: runs after all other suites if one of them changed the machine, even if one failed and even if the call does not name this one. */
   readonly always?: boolean;
   run(context: SuiteContext): Promise<Tally>;
 }
@@ -89,7 +89,7 @@ export function addTallies(tallies: readonly Tally[]): Tally {
 }
 
 export const bun = process.execPath;
-/** The server's program, which also sets up and gives back a platform. */
+/** The server's program, which also sets up and releases a platform. */
 export const SERVER = "packages/server/src/main.ts";
 
 /** Path of a program that came with an npm package of this platform, for instance `biome`. */
@@ -105,7 +105,7 @@ export function npmBinary(tool: "biome" | "buf" | "tsc"): string {
 
 let commands = 0;
 
-/** The environment of a test's child: ours, with the test platform's directories and no colours. */
+/** The environment of a command: that of this process, with the directories of the test platform and without colours. */
 export function childEnv(config: ToolsConfig): Record<string, string | undefined> {
   return {
     ...config.env,

@@ -1,6 +1,6 @@
 import { addTallies, type Tally } from "./suite.ts";
 
-/** On a CI machine, so many test files may need a second try; more is a failure of its own (docs/flake-patterns.md). */
+/** Largest number of test files that may need a second run on a CI machine. If there are more, the run has failed (docs/flake-patterns.md). */
 export const MAX_UNSTABLE = 2;
 
 /** What a run prints at its end, and whether it failed. The last line is always `N passed, N failed, N skipped`. */
@@ -14,7 +14,7 @@ export function summaryOf(tallies: readonly Tally[], ci: boolean): { readonly li
   return {
     lines: [
       ...(unstable.length > 0
-        ? [`second tries: ${unstable.length} test files passed only when tried again${limit}: ${unstable.join(", ")}`]
+        ? [`second runs: ${unstable.length} test files failed, and passed the second time${limit}: ${unstable.join(", ")}`]
         : []),
       `${total.passed} passed, ${failed} failed, ${total.skipped.length} skipped`,
     ],

@@ -7,7 +7,7 @@ import { makeTemporaryDirectory, sweepTemporaryDirectories } from "./temporary.t
 const parent = mkdtempSync(join(tmpdir(), "boxyard-sweep-"));
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
-test("what a killed run left is removed, also when its pid is used again; a living run's and other directories stay", async () => {
+test("the directory of a killed run is removed, even if its pid is in use again; those of current runs and others stay", async () => {
   const ended = Bun.spawn(["true"]);
   await ended.exited;
   const mine = makeTemporaryDirectory(parent);
@@ -20,7 +20,7 @@ test("what a killed run left is removed, also when its pid is used again; a livi
   expect([mine, killed, pidUsedAgain, foreign].map((path) => existsSync(path))).toEqual([true, false, false, true]);
 });
 
-test("a directory in which something is mounted stays whole", async () => {
+test("a directory in which something is mounted stays", async () => {
   const ended = Bun.spawn(["true"]);
   await ended.exited;
   const killed = join(parent, `boxyard-tests-${ended.pid}-2`);

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { processStat } from "@boxyard/core/process-stat";
 
-/** `boxyard-tests-<pid>-<start>`: the start, in clock ticks since boot, tells the process from a later one with the same pid. */
+/** `boxyard-tests-<pid>-<start>`: the start, in clock ticks since boot, distinguishes the process from a later one with the same pid. */
 const NAME = /^boxyard-tests-(\d+)-(\d+)$/;
 
 /**
- * Makes the temporary directory of one test run; every process of the run gets it as TMPDIR. Whatever the run leaves there goes with it, and
- * what a run left that was killed, the next run removes.
+ * Makes the temporary directory of one test run; every process of the run gets it as TMPDIR. The run removes it with all its content at the end. If
+ * the run is killed, the next run removes it.
  */
 export function makeTemporaryDirectory(parent = tmpdir(), pid = process.pid): string {
   const path = join(parent, `boxyard-tests-${pid}-${processStat(pid)?.startTicks}`);
@@ -17,8 +17,8 @@ export function makeTemporaryDirectory(parent = tmpdir(), pid = process.pid): st
 }
 
 /**
- * Removes the temporary directories of test runs that are over. Returns their paths. One in which something is still mounted stays: a server that
- * outlived its run may work there.
+ * Removes the temporary directories of test runs that have ended. Returns their paths. A directory in which something is still mounted stays: a
+ * server that outlived its run may use it.
  */
 export function sweepTemporaryDirectories(parent = tmpdir(), mountPoints = mounted()): string[] {
   const old = readdirSync(parent).filter((name) => {
@@ -30,7 +30,7 @@ export function sweepTemporaryDirectories(parent = tmpdir(), mountPoints = mount
   return old.map((name) => join(parent, name));
 }
 
-/** Where something is mounted (proc(5), field 5 of `mountinfo`). */
+/** All mount points (proc(5), field 5 of `mountinfo`). */
 function mounted(): string[] {
   return readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")

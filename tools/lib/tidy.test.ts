@@ -15,7 +15,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 test.each([
   [true, ["release of the lane", "setup of the lane", "release of its own"]],
   [false, ["release of the lane", "setup of the lane"]],
-])("what a failed file left is given back; data directories only when no other file runs (%p)", async (isOnly, expected) => {
+])("what a failed file left is removed; data directories only if no other file runs (%p)", async (isOnly, expected) => {
   const own = join(directory, "boxyard-data-left");
   const others = join(directory, "another");
   for (const path of [own, others]) mkdirSync(path, { recursive: true });

@@ -9,9 +9,9 @@ const LIMIT_MS = 120_000;
 type Env = Readonly<Record<string, string>>;
 
 /**
- * Gives back what a test file that failed has left: sandboxes of the test platform, and data directories of its own, when no other file can be
- * using one. Otherwise the second try, and every file after it that compares the whole machine, would find them. What can't be given back stays, for
- * the suite `leaks` to report.
+ * Removes what a failed test file has left: sandboxes of the test platform and, if no other file can be using them, data directories that tests
+ * made. Otherwise the second run, and every later file that compares the whole machine, would find them. The suite `leaks` reports what cannot be
+ * removed.
  */
 export async function tidyUp(context: SuiteContext, env: Env, isOnly: boolean): Promise<void> {
   const server = (verb: readonly string[], dataDir?: string) =>

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../config.ts";
 
-/** Every file below a directory of the checkout, or the one file that is named, by path, with its text. */
+/** The texts, by path, of every file below a directory of the checkout. If `directory` is the path of a file, the text of this file. */
 export function readTree(directory: string): Map<string, string> {
   if (statSync(join(ROOT, directory)).isFile()) return new Map([[directory, readFileSync(join(ROOT, directory), "utf8")]]);
   const files = new Map<string, string>();

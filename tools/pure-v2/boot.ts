@@ -2,25 +2,26 @@ import type { GuestImage } from "./image.ts";
 
 export interface BootResult {
   readonly console: string;
-  /** Exit code of the job; undefined when the guest did not get so far within its time. */
+  /** Exit code of the job; undefined if the job did not end before the time limit. */
   readonly exitCode: number | undefined;
-  /** Time of the CPU that the emulator used. */
+  /** CPU time of the emulator. */
   readonly cpuMs: number;
 }
 
 const ENDED = /^job exit (\d+)\s*$/m;
 
 /**
- * One processor, since several wait for each other and make their memory accesses atomic (with two, a run takes a third more CPU time). The features
- * left out are slow to emulate: REP MOVSB moves single bytes, page tables have a fifth level, and the kernel's accesses to a program's memory begin
- * and end with instructions that end a translated block.
+ * One processor: several would wait for each other and need atomic memory accesses (with two, a run takes a third more CPU time). The disabled
+ * features are slow under emulation. For example, with ERMS the kernel copies with REP MOVSB, byte by byte; LA57 adds a fifth level to the page
+ * tables; with SMAP each access of the kernel to a program's memory begins and ends with an instruction that ends a translated block.
  */
 const PROCESSOR = ["-accel", "tcg,thread=single", "-smp", "1", "-cpu", "max,-erms,-la57,-pku,-smap,-smep,-umip"] as const;
 
 /**
- * Translated code is found by its address: with each program at the same addresses in all its processes it is translated once, and the start of a
- * process takes a quarter of the CPU time. The emulated counter is steady; if the kernel is not told so, it reads a slow timer. No test is about what
- * these settings turn off. Not cheaper: Bun without its JIT compilers or without the optimizing ones.
+ * The emulator finds translated code by its address. Without address randomization a program has the same addresses in all its processes, so it is
+ * translated once, and the start of a process takes a quarter of the CPU time. The emulated time stamp counter is reliable; without `tsc=reliable` the
+ * kernel reads a slow timer instead. No test depends on what these settings turn off. Bun without its JIT compilers, or without the optimizing ones,
+ * was not faster.
  */
 const KERNEL = "norandmaps nokaslr mitigations=off tsc=reliable clocksource=tsc";
 
@@ -32,17 +33,17 @@ export interface BootOptions {
   readonly onText?: (text: string) => void;
 }
 
-/** Boots `disk` under emulation and waits for its end. */
+/** Boots a guest with `disk` under emulation and waits for its end. */
 export async function boot(image: GuestImage, disk: string, options: BootOptions): Promise<BootResult> {
   const stops = [AbortSignal.timeout(options.limitMs), ...(options.signal ? [options.signal] : [])];
   const qemu = Bun.spawn(
     [
-      // Other tests run meanwhile, and more than two: the guest has a little less than they, and ends before them.
+      // More than two other tests run at the same time. The guest gets a slightly lower priority than they, and still ends before them.
       ...["nice", "-n", "5", "qemu-system-x86_64", ...PROCESSOR, "-m", "3G"],
       ...["-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-serial", "stdio"],
       ...["-kernel", image.kernel, "-initrd", image.initrd],
       ...["-append", `console=ttyS0 quiet panic=-1 systemd.unified_cgroup_hierarchy=1 ${KERNEL}`],
-      // What is written to the system is kept in a temporary file and forgotten.
+      // Writes to the system disk go to a temporary file, which the emulator removes at its end.
       ...["-drive", `file=${image.system},if=virtio,format=raw,cache=unsafe,snapshot=on`],
       ...["-drive", `file=${disk},if=virtio,format=raw,cache=unsafe`],
     ],

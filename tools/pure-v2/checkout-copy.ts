@@ -3,17 +3,17 @@ import { dirname, join } from "node:path";
 import { ROOT } from "../config.ts";
 import { sh } from "./sh.ts";
 
-/** Packages that no test in the guest needs, by far the largest. */
+/** Large packages that no test in the guest needs. */
 const LEFT_OUT = /^(@biomejs|@bufbuild\/(buf|protoc|protoplugin)|@typescript|typescript|bun-types|e2b|@types)/;
 
-/** Copies the checkout as it is in the working tree, with the packages it runs on, to `target`. */
+/** Copies the working tree of the checkout, with the npm packages that it needs, to `target`. */
 export async function copyCheckout(target: string): Promise<void> {
   const files = (await sh(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: ROOT }))
     .split("\0")
     .filter(Boolean);
   for (const file of files) {
     await mkdir(join(target, dirname(file)), { recursive: true });
-    // A file that git knows may have been removed from the working tree.
+    // A file that git tracks may be missing in the working tree.
     await cp(join(ROOT, file), join(target, file), { verbatimSymlinks: true }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });

@@ -5,24 +5,24 @@ import { ABSENT_PROGRAMS, GUEST_PACKAGES, KERNEL_META_PACKAGE, LEFT_OUT_OF_SANDB
 import { sh } from "./sh.ts";
 
 const FILES = join(import.meta.dir, "files");
-/** To be changed when this file makes something else from the same parts. */
+/** Change this number when this file makes another image from the same parts. */
 const LAYOUT = 4;
-/** Of sparse files. */
+/** Size of a disk, which is a sparse file. */
 const DISK_BYTES = 6 * 1024 ** 3;
-/** Modules that stand between the initial file system and the disk; the rest is loaded from the disk. */
+/** Modules that the guest needs to mount its disk; it loads the other modules from the disk. */
 const DISK_MODULES = ["virtio_pci", "virtio_blk", "ext4"] as const;
 
-/** What a boot needs, kept in the cache directory under the hash of everything it is made from. */
+/** Files for a boot. They are in the cache directory, under the hash of everything that they are made from. */
 export interface GuestImage {
   readonly kernel: string;
   readonly initrd: string;
   /** A disk with a Debian tree that mounts the second disk on `/work` and runs `/work/job`. */
   readonly system: string;
-  /** The tree of a small template for the guest's own sandboxes. */
+  /** The tree of a small template for sandboxes in the guest. */
   readonly sandboxTar: string;
 }
 
-/** Makes kernel, initial file system and tree, or finds them from an earlier run. */
+/** Makes the kernel, the initial file system and the disk, unless an earlier run has made them. */
 export async function guestImage(cacheDir: string): Promise<GuestImage> {
   const sources = await Promise.all(["initrd-init", "guest-init"].map((name) => readFile(join(FILES, name), "utf8")));
   const key = createHash("sha256")
@@ -55,7 +55,7 @@ export async function guestImage(cacheDir: string): Promise<GuestImage> {
 
 /** Returns the kernel's version. */
 async function unpackKernel(work: string): Promise<string> {
-  // A machine that was just set up may have no package lists, or old ones that name a kernel which is no longer there.
+  // A new machine may have no package lists, or old ones with a kernel that the mirror no longer has.
   await sh(["apt-get", "update", "-qq"]);
   const depends = await sh(["apt-cache", "depends", KERNEL_META_PACKAGE]);
   const name = /Depends: (linux-image-\S+)/.exec(depends)?.[1];
@@ -97,7 +97,7 @@ async function machineSuite(): Promise<string> {
   return /^VERSION_CODENAME=(\S+)/m.exec(await readFile("/etc/os-release", "utf8"))?.[1] ?? "bookworm";
 }
 
-/** The file systems that it mounts meanwhile are below `work`: tests that look at the mounts of the machine leave those out. */
+/** While it runs, it mounts file systems below `work`. Tests that compare the mounts of the machine ignore these. */
 const debstrapIn = (work: string): string[] => ["env", `TMPDIR=${work}`, "mmdebstrap"];
 
 async function makeSandboxTar(work: string): Promise<void> {
@@ -107,7 +107,7 @@ async function makeSandboxTar(work: string): Promise<void> {
   const trim = `cd "$1" && bash -O nullglob -c 'rm -rf ${LEFT_OUT_OF_SANDBOXES.join(" ")}'`;
   const hooks = [user, sudo, trim].map((hook) => `--customize-hook=${hook}`);
   const packages = `--include=${SANDBOX_PACKAGES.join(",")}`;
-  // Layers hold no device nodes, but a directory to mount them on.
+  // A layer has no device nodes, but it has the directory where /dev is mounted.
   await sh([
     ...debstrapIn(work),
     "--quiet",
@@ -143,11 +143,11 @@ async function makeSystem(work: string, version: string): Promise<void> {
 export async function makeDisk(tree: string, disk: string): Promise<void> {
   await writeFile(disk, "");
   await truncate(disk, DISK_BYTES);
-  // Nobody reads it after a crash.
+  // The disk needs no journal: it is not used again after a crash.
   await sh(["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", tree, disk]);
 }
 
-/** Text of a file of a disk whose guest has powered off; undefined if there is none. */
+/** Text of a file on a disk whose guest has powered off; undefined if the file is missing or empty. */
 export async function readFromDisk(disk: string, path: string): Promise<string | undefined> {
   const target = `${disk}.out`;
   await rm(target, { force: true });

@@ -1,6 +1,6 @@
 /**
- * What stands in the guest's Debian tree: what set-up installs on a user's machine and sandboxes need (it cannot reach a mirror from in there), and
- * the tools of the tests. Without apt: set-up, which looks for CRIU, finds at once that there is no way to get it.
+ * Packages of the guest's Debian tree: those that set-up installs on a user's machine (the guest cannot reach a mirror), and the tools of the tests.
+ * apt is not one of them, so that set-up sees at once that it cannot install CRIU.
  */
 export const GUEST_PACKAGES = [
   "btrfs-progs",
@@ -17,18 +17,17 @@ export const GUEST_PACKAGES = [
 ] as const;
 
 /**
- * Programs that set-up only looks for in the guest, because what they make comes from the host. They are hundreds of megabytes, so there are empty
- * programs in their place, which fail.
+ * Programs that set-up looks for but does not run in the guest, because this machine has made their results. They need hundreds of megabytes, so the
+ * guest has scripts in their place, which fail.
  */
 export const ABSENT_PROGRAMS = ["gcc", "mmdebstrap", "musl-gcc", "tini-static"] as const;
 
 /**
- * What stands in the sandboxes of the guest: less than in the real base template, because everything is slow under emulation, and enough
- * for the tests of the driver.
+ * Packages of the sandboxes in the guest: enough for the tests of the driver, and fewer than in the real base template, because emulation is slow.
  */
 export const SANDBOX_PACKAGES = ["passwd", "python3", "procps", "iproute2", "sudo"] as const;
 
-/** What no test uses of these packages, as patterns of a shell: under emulation set-up needs a minute of CPU time to import all of it. */
+/** Shell patterns for files of these packages that no test uses: under emulation set-up would need a minute of CPU time to import them all. */
 export const LEFT_OUT_OF_SANDBOXES = [
   "usr/share/{bash-completion,bug,common-licenses,doc,doc-base,info,lintian,locale,man,perl,perl5,zoneinfo}",
   "usr/lib/*-linux-gnu/{gconv,perl,perl-base,perl5,libperl*}",
@@ -38,5 +37,5 @@ export const LEFT_OUT_OF_SANDBOXES = [
   "var/lib/dpkg/info/*",
 ] as const;
 
-/** Debian 12's stock kernel for cloud machines; the meta package names the current one. */
+/** Meta package of Debian 12's kernel for cloud machines; it depends on the package of the current kernel. */
 export const KERNEL_META_PACKAGE = "linux-image-cloud-amd64";

@@ -8,13 +8,13 @@ import { type GuestImage, guestImage, makeDisk, readFromDisk } from "./image.ts"
 import { sh } from "./sh.ts";
 
 export interface GuestTestOptions {
-  /** Where images are kept from run to run. */
+  /** Directory that keeps images for later runs. */
   readonly cacheDir: string;
-  /** A data directory of the same sources that was set up: its guest bundle is taken, since compiling in the guest would take minutes. */
+  /** A data directory that was set up from the same sources. The guest uses its guest bundle, because compiling in the guest would take minutes. */
   readonly dataDir: string;
   /** Test files, relative to the checkout. */
   readonly files: readonly string[];
-  /** For the whole guest. */
+  /** Limit for the whole run of the guest. */
   readonly limitMs: number;
   readonly testLimitMs: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -25,13 +25,13 @@ export interface GuestTestOptions {
 
 export interface GuestTestResult {
   readonly file: string;
-  /** The JUnit report; undefined when the guest did not get so far. */
+  /** The JUnit report; undefined if the guest ended before it wrote one. */
   readonly report: string | undefined;
 }
 
 export interface GuestRun {
   readonly console: string;
-  /** Time of the CPU that the emulator used. */
+  /** CPU time of the emulator. */
   readonly cpuMs: number;
   readonly results: readonly GuestTestResult[];
 }
@@ -58,7 +58,7 @@ export async function runTestsInGuest(options: GuestTestOptions): Promise<GuestR
   }
 }
 
-/** What set-up compiles. The rest of the set-up happens in the guest. */
+/** Copies what set-up compiles. The guest does the rest of the set-up. */
 async function copySetUpParts({ dataDir }: GuestTestOptions, tree: string): Promise<void> {
   await mkdir(join(tree, "data"), { recursive: true });
   if (!existsSync(join(dataDir, "guest/current"))) throw new Error(`${dataDir} holds no guest bundle: set it up first`);
@@ -66,7 +66,7 @@ async function copySetUpParts({ dataDir }: GuestTestOptions, tree: string): Prom
   await cp(join(dataDir, "setup.json"), join(tree, "data/setup.json"));
 }
 
-/** A pool with the small tree under the base template's name. */
+/** Makes a pool with the small tree under the name of the base template. */
 async function preparePool({ env }: GuestTestOptions, image: GuestImage, work: string, prepared: string): Promise<void> {
   const cache = join(work, "cache");
   await mkdir(cache);

@@ -1,4 +1,4 @@
-/** Runs a command to its end; its standard output. Throws with the tail of what it said when it fails. */
+/** Runs a command to its end and returns its standard output. If the command fails, throws an error with the end of its output. */
 export async function sh(
   argv: readonly string[],
   options: { cwd?: string; env?: Readonly<Record<string, string | undefined>> } = {},

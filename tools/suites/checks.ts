@@ -14,7 +14,7 @@ import { changedFiles, readTree } from "../lib/tree.ts";
 export const lint: Suite = {
   name: "lint",
   proves:
-    "format and lint rules hold (biome), no regular expression that strangers' text meets is slower than linear, words are the field's (tools/checks/words.ts), no test waits for a fixed time without a reason, and none checks a promise that it does not await",
+    "format and lint rules hold (biome), regular expressions for untrusted text take linear time, no text has a refused word (tools/checks/words.ts), no test waits for a fixed time without a reason, and every test awaits the promises that it checks",
   limitMs: 60_000,
   run: async ({ command }) => {
     const biome = await command([
@@ -43,14 +43,15 @@ export const lint: Suite = {
 
 export const types: Suite = {
   name: "types",
-  proves: "the whole checkout type-checks, strictly (tsc)",
+  proves: "the whole checkout has no type errors (tsc, strict)",
   limitMs: 120_000,
   run: async ({ command }) => tallyOf(await command([npmBinary("tsc"), "-p", "."])),
 };
 
 export const boundaries: Suite = {
   name: "boundaries",
-  proves: "imports follow the table and go in no circle, exports have a user; environment and exit stay where they belong",
+  proves:
+    "imports follow the table and form no cycle, other files use every export, only config.ts reads the environment, only main.ts ends the process",
   limitMs: 30_000,
   run: async () => {
     const sources = sourceFiles(["ts", "tsx"]);
@@ -62,7 +63,7 @@ export const boundaries: Suite = {
 
 export const sizes: Suite = {
   name: "sizes",
-  proves: "no file and no function is longer than agreed",
+  proves: "no file and no function is longer than its limit",
   limitMs: 60_000,
   run: async ({ command }) => {
     const tooLong = longFiles(sourceFiles(["ts", "tsx", "c", "h", "sh", "proto", "py"]));
@@ -77,7 +78,7 @@ export const sizes: Suite = {
 
 export const generated: Suite = {
   name: "generated",
-  proves: "generated code is what its generators make of the sources",
+  proves: "the committed generated files are what the generators write now",
   limitMs: 120_000,
   run: async ({ command }) => {
     const tallies = [];
@@ -87,7 +88,7 @@ export const generated: Suite = {
       const changed = changedFiles(before, readTree(generator.output));
       if (result.exitCode !== 0 || result.timedOut) tallies.push(tallyOf(result));
       else if (changed.length === 0) tallies.push(passedOne());
-      else tallies.push(failedOne(`bun ${generator.script} changed what is committed; commit the new text:\n${changed.join("\n")}`));
+      else tallies.push(failedOne(`bun ${generator.script} changed committed files; commit the new text:\n${changed.join("\n")}`));
     }
     return addTallies(tallies);
   },

@@ -5,8 +5,8 @@ import { pureV2 } from "./pure-v2.ts";
 import { agent, chaos, contract, e2e, hostile, root, unit } from "./tests.ts";
 
 /**
- * Everything that `./boxyard test` runs. The lines run at the same time, the suites of a line one after another, each when those that it needs
- * have ended. The files of root, agent, e2e, hostile and chaos share the lanes (`lib/lanes.ts`).
+ * All suites of `./boxyard test`. The lines run at the same time, and the suites of a line one after another. Each suite begins when the suites that
+ * it needs have ended. The files of root, agent, e2e, hostile and chaos share the lanes (`lib/lanes.ts`).
  */
 export const lines = [
   [needs, platform, pureV2],
@@ -19,5 +19,5 @@ export const lines = [
   [release, leaks],
 ] as const;
 
-/** All of them in one list. */
+/** All suites in one list. */
 export const suites = lines.flat();

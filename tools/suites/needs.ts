@@ -1,17 +1,17 @@
 import { addTallies, failedOne, passedOne, type Suite, type SuiteContext, type Tally } from "../lib/suite.ts";
 
-/** What the tests need beyond what the product installs for itself. */
+/** A program that only the tests need; set-up installs the others. */
 interface Need {
   readonly what: string;
-  /** Debian package that brings it. */
+  /** Debian package that contains it. */
   readonly package: string;
-  /** Exits with 0 when it is there. */
+  /** A command that exits with 0 if the program is installed. */
   readonly probe: readonly string[];
 }
 
 const NEEDS: readonly Need[] = [
   { what: "Python's venv, for the Python client", package: "python3-venv", probe: ["python3", "-c", "import ensurepip, venv"] },
-  { what: "git, to tell what is committed", package: "git", probe: ["git", "--version"] },
+  { what: "git, for the list of committed files", package: "git", probe: ["git", "--version"] },
   { what: "an emulator, for the guest with pure cgroup v2", package: "qemu-system-x86", probe: ["qemu-system-x86_64", "--version"] },
   { what: "a static busybox, the guest's first program", package: "busybox-static", probe: ["busybox", "true"] },
   { what: "cpio, to pack the guest's first file system", package: "cpio", probe: ["cpio", "--version"] },
@@ -23,7 +23,7 @@ const NEEDS: readonly Need[] = [
     package: "postgresql",
     probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/postgres && id postgres"],
   },
-  { what: "a browser, for what the SDK does in one", package: "chromium", probe: ["chromium", "--version"] },
+  { what: "a browser, for the SDK's tests in a browser", package: "chromium", probe: ["chromium", "--version"] },
   { what: "zsh, for its completion", package: "zsh", probe: ["zsh", "--version"] },
   { what: "fish, for its completion", package: "fish", probe: ["fish", "--version"] },
   { what: "strace, which answers system calls in the kernel's place", package: "strace", probe: ["strace", "--version"] },
@@ -32,7 +32,7 @@ const NEEDS: readonly Need[] = [
 
 export const needs: Suite = {
   name: "needs",
-  proves: "the programs that only the tests use are on the machine",
+  proves: "the programs that only the tests use are installed",
   limitMs: 300_000,
   run: async (context) => {
     const missing: Need[] = [];

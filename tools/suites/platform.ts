@@ -7,7 +7,7 @@ import { addTallies, bun, failedOne, passedOne, SERVER, type Suite, type Tally, 
 
 export const platform: Suite = {
   name: "platform",
-  proves: "set-up makes the test platform ready, and a second set-up has nothing to do",
+  proves: "set-up prepares the test platform, and a second set-up changes nothing",
   limitMs: 600_000,
   needs: ["needs"],
   run: async ({ command, config }) => {
@@ -16,12 +16,12 @@ export const platform: Suite = {
     const again = await command([bun, SERVER, "setup"]);
     const limitMs = 5_000;
     const quick = again.ms <= limitMs ? passedOne() : failedOne(`${again.output}\nthe second set-up took ${Math.round(again.ms)} ms`);
-    return addTallies([first, addTallies([tallyOf(again)]).failed > 0 ? tallyOf(again) : quick, keptFiles(config.testDataDir)]);
+    return addTallies([first, addTallies([tallyOf(again)]).failed > 0 ? tallyOf(again) : quick, apiKeyFile(config.testDataDir)]);
   },
 };
 
-/** Secrets that set-up writes are root's alone. */
-function keptFiles(dataDir: string): Tally {
+/** The API key that set-up writes is complete. */
+function apiKeyFile(dataDir: string): Tally {
   const key = existsSync(join(dataDir, "api-key")) ? readFileSync(join(dataDir, "api-key"), "utf8").trim() : "";
   return /^e2b_[0-9a-f]{40}$/.test(key)
     ? passedOne()
@@ -30,7 +30,7 @@ function keptFiles(dataDir: string): Tally {
 
 export const release: Suite = {
   name: "release",
-  proves: "everything the platform holds on the machine can be given back",
+  proves: "release removes everything that the platform holds on the machine",
   limitMs: 120_000,
   always: true,
   run: async ({ command, config }) => {
@@ -44,15 +44,15 @@ export const release: Suite = {
 
 export const leaks: Suite = {
   name: "leaks",
-  proves: "after the tests the machine is as before: mounts, loop devices, links, nftables, cgroups, processes, device nodes",
+  proves: "the tests leave nothing behind: no mounts, loop devices, network links, nftables rules, cgroups, processes or device nodes",
   limitMs: 60_000,
   always: true,
   run: async ({ config, before, marker, say }) => {
     const dataDirs = testDataDirs(config);
     const ours = belongsToUs(dataDirs, marker);
     const found = await settle(() => compareSnapshots(before, takeSnapshot({ marker })));
-    // Elsewhere than on a CI machine other people work too: what carries neither our directory nor our instance is shown, not counted.
-    // What an earlier run had left of ours, and this one has given back, is no fault either.
+    // Except on a CI machine, other people work on the machine too: a difference without a data directory or instance of this run is shown, but not
+    // counted. Something that an earlier run left and this run removed is not counted either.
     const counted = found.filter((difference) => (ours(difference) ? difference.change !== "taken away" : config.ci));
     for (const other of found.filter((difference) => !ours(difference) && !config.ci)) say(`  ! not of this run: ${print(other)}`);
     for (const { pid } of processesWithMarker(marker)) endProcess(pid);
@@ -62,7 +62,7 @@ export const leaks: Suite = {
   },
 };
 
-/** The kernel takes some things back a little later (namespaces, loop devices): looks again for a while before it calls one left behind. */
+/** Repeats `look` for some seconds until it finds nothing: the kernel releases some things later (namespaces, loop devices). */
 async function settle(look: () => Difference[]): Promise<Difference[]> {
   const deadline = performance.now() + 5_000;
   let found = look();
@@ -84,7 +84,7 @@ function belongsToUs(dataDirs: readonly string[], marker: string): (difference: 
   };
 }
 
-/** None where set-up never got so far; then the directory's name is all there is to go by. */
+/** The instance of a data directory; none if set-up ended before it wrote one. */
 function instanceOf(dataDir: string): string[] {
   try {
     return [(JSON.parse(readFileSync(join(dataDir, "instance.json"), "utf8")) as { instance: string }).instance];
@@ -93,7 +93,7 @@ function instanceOf(dataDir: string): string[] {
   }
 }
 
-/** A mount namespace that somebody made meanwhile holds a copy of every mount, and so keeps our loop device busy until it ends. */
+/** Another program's mount namespace has a copy of every mount, and keeps a loop device of this run busy until the namespace ends. */
 function heldByOthers(device: string): boolean {
   return allProcesses().some(({ pid }) => pid !== process.pid && mountsOf(pid).includes(`/dev/${device} `));
 }
@@ -102,13 +102,13 @@ function mountsOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/mountinfo`, "utf8");
   } catch {
-    return ""; // It has ended meanwhile.
+    return ""; // The process has ended.
   }
 }
 
 const print = ({ kind, change, what }: Difference): string => `${kind}: ${change}: ${what}`;
 
-/** What sandboxes leave in the data directory. */
+/** Directories of sandboxes that are still in the data directory. */
 function leftDirectories(dataDir: string): string[] {
   return ["sandboxes", "run"].flatMap((name) => {
     const directory = join(dataDir, name);
@@ -121,6 +121,6 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // The process has ended.
   }
 }

@@ -2,7 +2,7 @@ import { parseJunit } from "../lib/junit.ts";
 import { addTallies, failedOne, type Suite, type Tally } from "../lib/suite.ts";
 import { runTestsInGuest } from "../pure-v2/run-tests.ts";
 
-/** What must hold on users' machines as on this kind: making sandboxes with either runtime, their limits, their walls. All is slow under emulation. */
+/** Tests of what every machine of a user must do: make sandboxes with crun and runc, enforce their limits, isolate them. More would be too slow under emulation. */
 const FILES = [
   "packages/driver-local/src/driver.root.test.ts",
   "packages/driver-local/src/isolation.hostile.test.ts",
@@ -14,7 +14,7 @@ const LIMIT_MS = 1_500_000;
 
 export const pureV2: Suite = {
   name: "pure-v2",
-  proves: "the driver does its job on a machine with pure cgroup v2, with crun and with runc, in an emulated guest",
+  proves: "in an emulated guest with pure cgroup v2, the driver's tests pass with crun and with runc",
   limitMs: LIMIT_MS,
   needs: ["needs", "platform"],
   run: async ({ config, only, say, interrupted: signal }) => {
@@ -33,7 +33,7 @@ export const pureV2: Suite = {
   },
 };
 
-/** No test is skipped in the guest: what a user's machine lacks would be a fault of ours. */
+/** A skipped test counts as failed: the guest has everything that set-up installs on a user's machine. */
 function tallyOf(report: string | undefined): Tally {
   const cases = report === undefined ? [] : parseJunit(report);
   const notPassed = cases.filter(({ outcome }) => outcome !== "passed");

@@ -13,7 +13,7 @@ test("every test file belongs to one suite", () => {
   expect(all.filter((file) => !homes.has(file) && !file.endsWith(".node.test.ts"))).toEqual([]);
 });
 
-test("what is hostile by its place or by its name is in the suite of that name, and in no other", () => {
+test("a hostile test, by its directory or its name, is in the suite `hostile` and in no other", () => {
   const hostile = runners.find(({ name }) => name === "hostile")?.files([]) ?? [];
   expect(hostile).toContain("e2e/isolation/escape.test.ts");
   expect(hostile).toContain("packages/driver-local/src/isolation.hostile.test.ts");

@@ -6,7 +6,7 @@ import type { Place } from "../lib/lanes.ts";
 import { addTallies, failedOne, type Suite, type SuiteContext, type Tally } from "../lib/suite.ts";
 
 const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
-/** What the suite `hostile` runs, by name: so that an attack needs no entry anywhere, and no suite runs it twice. */
+/** The files of the suite `hostile`, by name: a new attack is found without an entry in a list, and only one suite runs it. */
 const HOSTILE = ["e2e/isolation/**/*.test.ts", "{e2e,images,packages}/**/*.hostile.test.ts"];
 const NOT_E2E = /^e2e\/(agent|chaos|isolation)\/|\.hostile\.test\.ts$/;
 
@@ -17,11 +17,11 @@ async function together(context: SuiteContext, files: readonly string[], testLim
 }
 
 const mentions = (file: string, word: string): boolean => readFileSync(join(ROOT, file), "utf8").includes(word);
-/** What counts each difference of the whole machine must be alone on it. */
+/** A file that compares the whole machine must run alone. */
 const isAlone = (file: string): boolean => mentions(file, "settledDifferences(");
-/** Building or importing the code interpreter takes a minute or two on each platform: one lane has it. */
+/** To build or import the code interpreter takes one or two minutes on each platform, so only one lane does it. */
 const hasCodeInterpreter = (file: string): boolean => mentions(file, "ensureCodeInterpreter");
-/** The longest files, the longest first: one that began last would keep a single lane busy. A name that is gone does no harm. */
+/** The longest files, the longest first: a long file that begins last keeps one lane busy while the others are idle. An entry without a file has no effect. */
 const LONGEST = [
   "front-door/walk",
   "clients/e2b-python",
@@ -44,22 +44,22 @@ function placeOf(file: string): Place {
   return { alone: isAlone(file), first: hasCodeInterpreter(file), rank: rank < 0 ? LONGEST.length : rank };
 }
 
-/** Each file on one of the lanes, when that is idle. */
+/** Runs each file on an idle lane. */
 async function inLanes(context: SuiteContext, files: readonly string[], options: BunTestOptions & { label?: string }): Promise<Tally> {
   return files.length > 0 ? bunTestEach(context, files, { ...options, place: placeOf }) : noTest();
 }
 
-/** For a suite whose files wait for lanes, which other suites use too. */
+/** Includes the time in which the files wait for lanes that other suites use. */
 const IN_LANES_LIMIT_MS = 3_600_000;
 
 export interface FileSuite extends Suite {
-  /** The files it would run. */
+  /** The files that the suite runs. */
   files(only: readonly string[]): string[];
 }
 
 export const unit: FileSuite = {
   name: "unit",
-  proves: "every part does its job by itself",
+  proves: "every part works by itself",
   limitMs: 900_000,
   files: (only) => testFiles(["packages/*/src/**/*.test.ts", "tools/**/*.test.ts", "bench/**/*.test.ts"], only, NOT_UNIT),
   run: (context) => together(context, unit.files(context.only), 10_000),
@@ -67,7 +67,7 @@ export const unit: FileSuite = {
 
 export const contract: FileSuite = {
   name: "contract",
-  proves: "the fake driver keeps the real one's contract, and the store keeps its own on SQLite and on PostgreSQL",
+  proves: "the fake driver fulfils the contract of the real driver, and the store fulfils its contract on SQLite and on PostgreSQL",
   limitMs: 240_000,
   needs: ["needs"],
   files: (only) => testFiles(["packages/*/src/**/*contract.test.ts"], only),
@@ -76,20 +76,20 @@ export const contract: FileSuite = {
 
 export const root: FileSuite = {
   name: "root",
-  proves: "the parts that need Linux and root do their job on the real kernel",
+  proves: "the parts that need Linux and root work on the real kernel",
   limitMs: IN_LANES_LIMIT_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["packages/*/src/**/*.root.test.ts", "images/**/*.root.test.ts"], only),
   run: (context) => inLanes(context, root.files(context.only), { testLimitMs: 60_000, limitMs: 600_000 }),
 };
 
-/** Tests of the agent as users meet it: compiled, in a sandbox of the default template, behind the server. The others start agents of their own. */
+/** Files that also test the compiled agent in a sandbox of the default template, behind the server. The others start the agent themselves. */
 const IN_SANDBOX =
   /\/(compose|connect|files-access|files-download|files-upload|filesystem|input|protocol|pty|signal|start|watch)\.root\.test\.ts$/;
 
 export const agent: FileSuite = {
   name: "agent",
-  proves: "the agent keeps its contract, line by line, by itself and in a real sandbox",
+  proves: "the agent fulfils every line of its contract, as a process on the machine and in a real sandbox",
   limitMs: IN_LANES_LIMIT_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only, /\.hostile\.test\.ts$/),
@@ -105,7 +105,7 @@ export const agent: FileSuite = {
 
 export const e2e: FileSuite = {
   name: "e2e",
-  proves: "real clients get what the interface promises, through the front door",
+  proves: "real clients get what the interface documents, through the public HTTP API",
   limitMs: IN_LANES_LIMIT_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/**/*.test.ts"], only, NOT_E2E),
@@ -115,7 +115,7 @@ export const e2e: FileSuite = {
 export const hostile: FileSuite = {
   name: "hostile",
   proves:
-    "what a hostile guest, client, registry or local user tries does not get through (SECURITY.md); --installed: on the running installation",
+    "attacks by a hostile guest, client, registry or local user fail (SECURITY.md); with --installed: attacks on the running installation",
   limitMs: IN_LANES_LIMIT_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(HOSTILE, only),
@@ -128,7 +128,7 @@ export const hostile: FileSuite = {
 
 export const chaos: FileSuite = {
   name: "chaos",
-  proves: "sandboxes survive what kills the server at random (a minute; any length with BOXYARD_CHAOS_SECONDS)",
+  proves: "sandboxes survive a server that is killed at random times (for one minute; BOXYARD_CHAOS_SECONDS sets another time)",
   limitMs: 24 * 3_600_000,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/chaos/**/*.test.ts"], only),
