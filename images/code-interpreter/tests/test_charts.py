@@ -27,7 +27,7 @@ class Charts(unittest.TestCase):
         self.assertEqual([chart[name] for name in ("type", "title", "x_label", "x_unit", "y_label", "x_scale", "y_scale")], ["line", "T", "Time (s)", "s", None, "linear", "log"])
         self.assertEqual(len(chart["x_ticks"]), len(chart["x_tick_labels"]))
 
-    def test_dates_and_names_stay_what_they_were(self):
+    def test_dates_and_names_are_kept(self):
         self.axes.plot([datetime.date(2024, 1, 1)], ["low"])
         chart = self.chart()
         self.assertEqual((chart["x_scale"], chart["y_scale"], chart["y_ticks"]), ("datetime", "categorical", ["low"]))
@@ -38,7 +38,7 @@ class Charts(unittest.TestCase):
         chart = self.chart()
         self.assertEqual((chart["type"], chart["elements"]), ("scatter", [{"label": "s", "points": [[1, 3], [2, 4]]}]))
 
-    def test_bars_standing_and_lying(self):
+    def test_vertical_and_horizontal_bars(self):
         self.axes.bar(["a", "b"], [1, 2], label="g")
         wanted = [{"label": "a", "group": "g", "value": 1}, {"label": "b", "group": "g", "value": 2}]
         self.assertEqual(self.chart()["elements"], wanted)
@@ -56,7 +56,7 @@ class Charts(unittest.TestCase):
             angles = [round(360 * share / sum(shares), 4) for share in shares]
             self.assertEqual([one["angle"] for one in self.chart()["elements"]], angles)
 
-    def test_boxes_standing_lying_and_filled(self):
+    def test_vertical_horizontal_and_filled_boxes(self):
         wanted = {"label": "p", "min": 1, "first_quartile": 2, "median": 3, "third_quartile": 4, "max": 4, "outliers": [20]}
         notched = {"notch": True}
         for options in ({}, {"patch_artist": True}, {"vert": False}, notched, {**notched, "patch_artist": True}, {**notched, "vert": False}):
@@ -67,14 +67,14 @@ class Charts(unittest.TestCase):
             chart = self.chart()
             self.assertEqual((chart["type"], chart["elements"][0], len(chart["elements"])), ("box_and_whisker", wanted, 2), options)
 
-    def test_boxes_by_the_names_that_most_programs_give(self):
+    def test_boxes_with_the_option_labels(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # matplotlib calls it `tick_labels` now
             self.axes.boxplot([[1, 2, 3], [4, 5, 6]], labels=["a", "b"])
         chart = self.chart()
         self.assertEqual((chart["type"], [one["label"] for one in chart["elements"]]), ("box_and_whisker", ["a", "b"]))
 
-    def test_several_axes_and_what_is_none_of_these(self):
+    def test_several_axes_and_an_image(self):
         self.figure.clear()
         left, right = self.figure.subplots(1, 2)
         left.plot([1])

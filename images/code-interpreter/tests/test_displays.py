@@ -29,7 +29,7 @@ class SavedPictures(unittest.TestCase):
         self.assertEqual(self.value_of("image = __import__('PIL.Image').Image.new('L', (1, 1))\nimage.save(at)\n1"), 1)
         self.assertIsNone(self.value_of("for _ in range(2):\n    image.save(at)"))
 
-    def test_what_else_is_saved_gives_what_it_gives(self):
+    def test_save_of_other_objects_keeps_its_result(self):
         own = "class Own:\n    def save(self, a, b=0):\n        return a + b\nown = Own()\n"
         self.assertEqual(self.value_of(own + "own.save(1, b=2)"), 3)
         self.assertEqual(self.value_of("own.save(*[1], **{'b': 4})"), 5)

@@ -10,26 +10,26 @@ def message(kind, **content):
 
 
 class Results(unittest.TestCase):
-    def test_a_bundle_becomes_members_and_the_rest_is_extra(self):
+    def test_known_media_types_become_members_and_others_are_extra(self):
         bundle = {"text/plain": "'a'", "image/png": "aW\n1n\n", "application/x-own": 1}
         line = {"type": "result", "is_main_result": True, "text": "a", "png": "aW1n", "application/x-own": 1, "extra": {"application/x-own": 1}}
         self.assertEqual(results.lines_of(message("execute_result", data=bundle)), [line])
         self.assertEqual(results.lines_of(message("display_data", data={"text/plain": "'a'"}))[0]["text"], "'a'")
 
-    def test_quotes_go_only_where_they_are_a_pair(self):
+    def test_only_a_pair_of_quotes_is_removed(self):
         self.assertEqual([results.unquoted(text) for text in ("'a'", '"a"', "'", "'a\"", "('a', 'b')", "")], ["a", "a", "'", "'a\"", "('a', 'b')", ""])
 
     def test_other_messages_give_no_line(self):
         self.assertEqual(results.lines_of(message("status", execution_state="busy")), [])
         self.assertEqual(results.lines_of(message("clear_output", wait=True)), [])
 
-    def test_long_output_is_cut_and_nothing_of_it_lost(self):
+    def test_long_output_is_split_without_loss(self):
         text = "x" * (2 * limits.STREAM_PIECE + 1)
         lines = results.lines_of(message("stream", name="stderr", text=text))
         self.assertEqual([line["type"] for line in lines], ["stderr"] * 3)
         self.assertEqual("".join(line["text"] for line in lines), text)
 
-    def test_an_error_has_a_name_whatever_the_kernel_says(self):
+    def test_an_error_always_has_a_name(self):
         wanted = {"type": "error", "name": "Error", "value": "2", "traceback": ""}
         self.assertEqual(results.lines_of(message("error", ename="", evalue="2", traceback=[])), [wanted])
 
@@ -54,7 +54,7 @@ class Pending(unittest.IsolatedAsyncioTestCase):
         lines = [json.loads(line) async for line in execution]
         self.assertEqual(lines, [{"n": 1}, {"n": 2}, {"type": "end_of_execution"}])
 
-    async def test_what_nobody_takes_is_bounded_and_the_cell_told_to_end(self):
+    async def test_unread_output_is_limited_and_the_cell_must_end(self):
         execution = Execution()
         piece = {"text": "x" * 2**20}
         accepted = 0
@@ -67,14 +67,14 @@ class Pending(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(len(lines), accepted + 2)
         self.assertEqual((lines[-2]["name"], lines[-1]["type"]), ("OutputLimit", "end_of_execution"))
 
-    async def test_who_takes_makes_room(self):
+    async def test_reading_makes_room(self):
         execution = Execution()
         piece = {"text": "x" * 2**20}
         for _ in range(2 * limits.MAX_PENDING_BYTES // 2**20):
             self.assertTrue(execution.put(piece))
             await execution.__anext__()
 
-    async def test_an_abandoned_one_ends_for_who_waits(self):
+    async def test_an_abandoned_execution_ends_for_a_waiting_reader(self):
         execution = Execution()
         execution.abandon()
         self.assertEqual([line async for line in execution], [])

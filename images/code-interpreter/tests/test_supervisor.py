@@ -6,7 +6,7 @@ import tempfile
 import time
 import unittest
 
-# Writes its pid to a file at each start; the first two runs end at once, later ones run on.
+# Writes its pid to a file at each start. The first two runs end at once, later runs keep running.
 PROGRAM = """
 import os, signal, sys, time
 with open(sys.argv[1], 'a') as lives: lives.write(f'{os.getpid()}\\n')
@@ -36,7 +36,7 @@ class Supervised(unittest.TestCase):
         with open(self.path) as lives:
             return lives.read().splitlines()
 
-    def test_it_starts_its_program_again_and_passes_the_end_on(self):
+    def test_it_starts_its_program_again_and_passes_the_signal_on(self):
         eventually(lambda: len(self.lives()) == 3)
         os.kill(int(self.lives()[-1]), signal.SIGKILL)
         eventually(lambda: len(self.lives()) == 4)

@@ -1,4 +1,4 @@
-"""Runs the code service until it is told to end."""
+"""Runs the code service until a signal ends it."""
 import os
 
 from .languages import LANGUAGES
@@ -6,7 +6,7 @@ from .limits import DEFAULT_CWD
 from .process import KernelProcess, forget_old_kernels
 
 if __name__ == "__main__":
-    # The Python kernel loads its modules while this process loads its own.
+    # The kernel starts first, so that it loads its modules while this process loads the service's modules.
     forget_old_kernels()
     first_kernel = KernelProcess(LANGUAGES["python"], DEFAULT_CWD)
 

@@ -1,4 +1,4 @@
-"""What the sandbox's agent says the environment is now; it may have changed since this service began."""
+"""Reads the present environment variables from the sandbox's agent; they may have changed since this service started."""
 import json
 import logging
 
@@ -15,7 +15,7 @@ class AgentEnvironment:
         self._last = {}
 
     async def read(self, token):
-        """The variables; those of the last time when the agent does not answer, or not to this token."""
+        """The variables. If the agent does not answer or refuses the token, those that it gave last."""
         headers = {"X-Access-Token": token} if token else {}
         try:
             response = await self._client.fetch(HTTPRequest(_URL, headers=headers))

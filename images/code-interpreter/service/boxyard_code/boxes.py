@@ -1,16 +1,16 @@
-"""Box plots: matplotlib keeps no record of them, only the strokes that it draws."""
+"""Reads box plots from the lines of a figure: matplotlib keeps only the lines that it draws, not the values."""
 from matplotlib.patches import PathPatch
 
 from .displays import plain
 
-# Points of a box's outline, the first one again at its end.
+# Number of points of a box's outline; the last point is the first one again.
 _PLAIN = 5
 _NOTCHED = 11
 _NO_LINE = ("None", "none", "", " ")
 
 
 def boxes_of(axes):
-    """One entry for each box, from left to right, or from below; none where no boxes are drawn."""
+    """One entry for each box, from left to right or from bottom to top. Empty if there are no boxes."""
     outlines = [(line.get_xdata(), line.get_ydata()) for line in axes.lines]
     for patch in axes.patches:
         if isinstance(patch, PathPatch):
@@ -31,14 +31,14 @@ def boxes_of(axes):
 
 
 def _box(xs, ys):
-    """(left, right, first quartile, third quartile, left end of the median, its right end) of an upright box; None for any other stroke."""
+    """(left, right, first quartile, third quartile, left end of the median, right end of the median) of a vertical box; None for other lines."""
     try:
         points = list(zip(map(float, xs), map(float, ys)))
     except (TypeError, ValueError):
         return None
     if len(points) not in (_PLAIN, _NOTCHED) or points[0] != points[-1]:
         return None
-    if len(points) == _NOTCHED:  # (left, q1), (right, q1), up the right side with its notch, (right, q3), (left, q3), down the left one
+    if len(points) == _NOTCHED:  # (left, q1), (right, q1), the right side upwards with its notch, (right, q3), (left, q3), the left side downwards
         (left, first), (right, _), (_, third) = points[0], points[1], points[5]
         return left, right, first, third, points[8][0], points[3][0]
     lefts, bottoms = sorted({x for x, _ in points}), sorted({y for _, y in points})
@@ -48,7 +48,7 @@ def _box(xs, ys):
 
 
 def _read(box, strokes):
-    """The middle of an upright box and its figures; None when no median lies across it."""
+    """The centre of a vertical box and its values; None if no line is the median of the box."""
     left, right, first, third, median_left, median_right = box
     middle = (left + right) / 2
     median, whiskers, outliers = None, [], []

@@ -1,4 +1,4 @@
-"""What a matplotlib figure shows, as data: its charts with their labels, ticks and points (docs/contract/code-interpreter.md)."""
+"""The data of a matplotlib figure: its charts with their labels, ticks and points (docs/contract/code-interpreter.md)."""
 import re
 
 from matplotlib import dates as mdates
@@ -14,7 +14,7 @@ MAX_POINTS = 100_000
 
 
 def chart_of(figure):
-    """The chart of a figure; one of several axes is a `superchart`. None where there is nothing to tell, or too much."""
+    """The chart of a figure; a `superchart` if the figure has several axes. None if the figure has no axes, or too many points."""
     axes = [one for one in figure.axes if one.get_label() != "<colorbar>"]
     charts = [_chart(one) for one in axes]
     if not charts or sum(_points(chart) for chart in charts) > MAX_POINTS:
@@ -49,7 +49,7 @@ def _chart(axes):
 
 
 def _labels(axes):
-    """The axes' labels, and the units that stand in them: `Time (s)`, `Speed [m/s]`."""
+    """The labels of the axes, and the units in the labels: `Time (s)`, `Speed [m/s]`."""
 
     def unit(text):
         found = re.search(r"[(\[]([^()\[\]]+)[)\]]\s*$", text)
@@ -90,7 +90,7 @@ def _is_date(axis):
 
 
 def _value(axis, number):
-    """A position on an axis as the user gave it: a name, a date, or the number."""
+    """A position on an axis in the form that the user gave: a name, a date or a number."""
     if _is_categorical(axis):
         names = list(axis.units._mapping) if axis.units is not None else []
         at = int(round(float(number)))
@@ -104,7 +104,7 @@ def _value(axis, number):
 
 
 def _given(axis, values):
-    """Of what was plotted: numbers, dates or names, each as JSON has it."""
+    """The plotted values, which are numbers, dates or names, in a form for JSON."""
     return [value if isinstance(value, str) else _value(axis, value) if _is_number(value) else plain(value) for value in values]
 
 
@@ -150,7 +150,7 @@ def _slices(axes, wedges):
     return [
         {
             "label": _slice_label(wedge, texts, i),
-            # Sums of 32-bit numbers: more digits than these mean nothing.
+            # Sums of 32-bit numbers: further digits have no meaning.
             "angle": plain(round(float(wedge.theta2 - wedge.theta1), 4)),
             "radius": plain(wedge.r),
         }
@@ -159,6 +159,6 @@ def _slices(axes, wedges):
 
 
 def _slice_label(wedge, texts, i):
-    """A wedge carries its label for the legend; one that stands beside it only is found among the texts."""
+    """The label of a wedge. If the wedge has no label for the legend, the text beside it."""
     label = wedge.get_label()
     return texts[i] if label.startswith("_") and i < len(texts) else label

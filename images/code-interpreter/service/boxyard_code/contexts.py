@@ -1,4 +1,4 @@
-"""Contexts: kernels by name, each with what it was asked to run, one cell after the other."""
+"""Contexts: each has an id and a kernel, and runs its cells one after the other."""
 import asyncio
 import logging
 import time
@@ -14,11 +14,11 @@ log = logging.getLogger("boxyard_code")
 
 
 class TooMany(Exception):
-    """A bound is reached; the text is for people."""
+    """A limit is reached; clients get the text."""
 
 
 class Context:
-    """Keeps its id while its kernel comes and goes."""
+    """Has the same id when its kernel is started again."""
 
     def __init__(self, language, cwd, baseline):
         self.id = str(uuid.uuid4())
@@ -26,7 +26,7 @@ class Context:
         self.cwd = cwd
         self._baseline = baseline
         self._kernel = None
-        # Variables in which the kernel differs from the one it started as.
+        # Environment variables of the kernel that differ from those of its start.
         self._variables = {}
         self._turn = asyncio.Lock()
         self._queued = 0
@@ -37,7 +37,7 @@ class Context:
         return {"id": self.id, "language": self.language.name, "cwd": self.cwd}
 
     async def warm_up(self, process=None):
-        """Starts the kernel ahead of the first cell, or takes over a process that runs; a failure is told to who sends one."""
+        """Starts the kernel before the first cell, in `process` if it is given. False if this fails; the next cell then tries again."""
         async with self._turn:
             try:
                 await self._ready(process)
@@ -47,7 +47,7 @@ class Context:
         return True
 
     def execute(self, code, variables):
-        """Takes a cell; its lines come from what is returned. Raises TooMany."""
+        """Adds a cell to the queue. Returns the iterator of its lines. Raises TooMany."""
         if self._queued >= limits.MAX_QUEUED:
             raise TooMany(f"{limits.MAX_QUEUED} cells wait for this context already")
         self._queued += 1
@@ -57,7 +57,7 @@ class Context:
         return execution
 
     async def restart(self):
-        """A new kernel in place of the old one, in the middle of a cell too."""
+        """Ends the kernel, even during a cell; a new one starts when it is needed."""
         old, self._kernel = self._kernel, None
         if old is not None:
             await old.close()
@@ -107,7 +107,7 @@ class Context:
                 task.cancel()
 
     async def _interrupt(self, kernel, work):
-        """Ends a cell that nobody waits for, or that says too much; a cell that goes on loses its kernel."""
+        """Interrupts a cell whose client has disconnected, or that has too much output. If the cell does not end, its kernel is started again."""
         kernel.interrupt()
         done, _ = await asyncio.wait({work}, timeout=limits.INTERRUPT_LIMIT_S)
         if not done:
@@ -115,7 +115,7 @@ class Context:
             await self.restart()
 
     async def _adapt(self, kernel, variables):
-        """Makes the kernel's variables those of this cell, with as little as that takes."""
+        """Gives the kernel the environment variables of this cell; sets only those that differ."""
         wanted = {name: value for name, value in variables.items() if self._baseline.get(name) != value}
         change = {name: self._baseline.get(name) for name in self._variables if name not in wanted}
         change.update({name: value for name, value in wanted.items() if self._variables.get(name) != value})
@@ -123,7 +123,7 @@ class Context:
         self._variables = wanted
 
     async def _ready(self, process=None):
-        """The kernel, started if there is none that lives."""
+        """The kernel; starts one if none is alive."""
         if self._closed:
             raise RuntimeError("the context was removed")
         if self._kernel is not None and not self._kernel.died.is_set():
@@ -141,7 +141,7 @@ class Context:
         return kernel
 
     def _revive_later(self, kernel):
-        """When the kernel dies by itself the next one is started at once, so that the next cell need not wait for it."""
+        """Starts a new kernel as soon as the kernel dies by itself, so that the next cell does not wait for the start."""
         started = time.monotonic()
 
         async def watch():
@@ -156,7 +156,7 @@ class Context:
 
 
 class Contexts:
-    """All contexts; those that a cell without one runs in among them."""
+    """All contexts, including the default contexts, in which cells without a context run."""
 
     def __init__(self, baseline):
         self._baseline = baseline
@@ -164,7 +164,7 @@ class Contexts:
         self._defaults = {}
 
     def default(self, language):
-        """The context of cells that name none."""
+        """The context for cells of a language that name no context."""
         name = SHARED_WITH.get(language.name, language.name)
         found = self._defaults.get(name)
         if found is None or found.id not in self._by_id:

@@ -1,4 +1,4 @@
-"""An IPython extension: what a data frame and a chart hold goes out with their pictures, as data; a picture that a cell saves last is shown."""
+"""An IPython extension: data frames and charts are also sent as data, and a picture that the last statement of a cell saves is its result."""
 import ast
 import builtins
 import datetime
@@ -24,19 +24,19 @@ class ChartFormatter(BaseFormatter):
     _return_type = dict
 
     def __call__(self, shown):
-        # Not registered like others: the inline backend takes every formatter of figures away when it comes.
+        # Not registered by type as others are: the inline backend removes all registered formatters of figures when it is loaded.
         if (type(shown).__module__, type(shown).__name__) != ("matplotlib.figure", "Figure"):
             return None
         try:
-            from .charts import chart_of  # matplotlib is there by now
+            from .charts import chart_of  # matplotlib is loaded already
 
             return chart_of(shown)
         except Exception:
-            return None  # the picture is there; what it shows as data is an extra
+            return None  # the picture is sent anyway, without its data
 
 
 def plain(value):
-    """A value as JSON can say it; NaN and infinities, which it can't, are null."""
+    """A value in a form for JSON. NaN and infinities, which JSON does not have, become null."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -44,21 +44,21 @@ def plain(value):
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         text = value.isoformat()
         return None if text == "NaT" else text
-    if hasattr(value, "item"):  # of numpy
+    if hasattr(value, "item"):  # a value of numpy
         return plain(value.item())
     text = str(value)
     return None if text in ("NaT", "<NA>") else text
 
 
 def frame_data(frame):
-    """Columns by name, each a list; nothing for a frame that is too large to be sent beside its table."""
+    """The columns by name, each a list. None for a frame that is too large to be sent as data too."""
     if frame.size > MAX_CELLS:
         return None
     return {str(name): [plain(value) for value in frame.iloc[:, i].tolist()] for i, name in enumerate(frame.columns)}
 
 
 class SavedPictures(ast.NodeTransformer):
-    """`picture.save(…)` as the last deed of a cell: its result is the picture. Of any other object's `save` nothing changes."""
+    """If `picture.save(…)` is the last statement of a cell, the picture is the result of the cell. `save` of other objects works as before."""
 
     def visit_Module(self, module):
         last = module.body[-1] if module.body else None
@@ -81,10 +81,10 @@ def _save(saved, /, *args, **options):
 def load_ipython_extension(shell):
     setattr(builtins, _SAVE, _save)
     shell.ast_transformers.append(SavedPictures())
-    shell.colors = "nocolor"  # tracebacks are read by programs
+    shell.colors = "nocolor"  # programs read the tracebacks
     formatter = shell.display_formatter
     data = DataFormatter(parent=formatter)
-    # By name, so that nothing is imported before it is used.
+    # By name, so that pandas is not imported before a cell uses it.
     for module in ("pandas", "pandas.core.frame"):
         data.for_type_by_name(module, "DataFrame", frame_data)
     formatter.formatters[DATA_MIME] = data

@@ -1,4 +1,4 @@
-"""One cell on its way through a kernel: its caller takes what it gives from here."""
+"""The execution of one cell: the caller reads the lines of the cell from it."""
 import asyncio
 
 from . import limits
@@ -8,7 +8,7 @@ _END = None
 
 
 class Execution:
-    """An asynchronous iterator of the encoded lines of a cell. What is not yet taken is bounded."""
+    """An asynchronous iterator of the encoded lines of a cell. The size of lines that are not yet read is limited."""
 
     def __init__(self):
         self._lines = asyncio.Queue()
@@ -18,7 +18,7 @@ class Execution:
         self.abandoned = asyncio.Event()
 
     def put(self, line):
-        """Adds a line. False when there is no more room: then the cell has to end."""
+        """Adds a line. False if the limit is reached; then the caller must end the cell."""
         if self.is_over or not self._taking:
             return True
         data = encode(line)
@@ -32,14 +32,14 @@ class Execution:
         return True
 
     def finish(self):
-        """No line comes after this."""
+        """Adds the last line; `put` adds none after it."""
         if not self.is_over:
             self.is_over = True
             self._lines.put_nowait(encode({"type": "end_of_execution"}))
             self._lines.put_nowait(_END)
 
     def abandon(self):
-        """Nobody takes the rest."""
+        """Called when the client reads no more lines."""
         self.is_over = True
         self.abandoned.set()
         self._lines.put_nowait(_END)
@@ -48,7 +48,7 @@ class Execution:
         return self
 
     async def __anext__(self):
-        """The next line; a keepalive when there is none for a while."""
+        """The next line; a keepalive if there is no line for some seconds."""
         try:
             data = await asyncio.wait_for(self._lines.get(), limits.KEEPALIVE_S)
         except asyncio.TimeoutError:

@@ -12,7 +12,7 @@ from .results import error, lines_of
 
 
 class KernelDied(Exception):
-    """The process has ended in the middle of a request."""
+    """The process ended during a request."""
 
 
 class _Request:
@@ -21,21 +21,21 @@ class _Request:
         self.on_message = on_message
         self.replied = asyncio.Event()
         self.idle = asyncio.Event()
-        # Messages of its output so far.
+        # Number of output messages received so far.
         self.heard = 0
 
 
 class Kernel:
     def __init__(self, language, cwd, process=None):
-        """`process`: one that runs already; by default a new one."""
+        """`process`: a kernel process that runs already; by default a new one is started."""
         self._language = language
         self._process = process or KernelProcess(language, cwd)
         self._context = zmq.asyncio.Context()
-        self._context.setsockopt(zmq.RCVHWM, 0)  # we read always, and drop what nobody wants
+        self._context.setsockopt(zmq.RCVHWM, 0)  # the service always reads, and drops messages of no present request
         self._context.setsockopt(zmq.RECONNECT_IVL, 10)
         self._client = AsyncKernelClient(context=self._context)
         self._tasks = []
-        # Whose messages count: the request at work, and one before it whose output may still come.
+        # Requests whose messages are used: the present one, and an earlier one whose output may still arrive.
         self._requests = []
         self._pidfd = None
         self.died = asyncio.Event()
@@ -54,7 +54,7 @@ class Kernel:
             await self.quietly(self._language.first)
 
     async def execute(self, code, on_line):
-        """Runs a cell to its end. `on_line` is called with each line. Raises KernelDied."""
+        """Runs a cell to its end and calls `on_line` with each line. Raises KernelDied."""
 
         def on_message(message):
             for line in lines_of(message):
@@ -66,7 +66,7 @@ class Kernel:
         self._requests = []
 
     async def quietly(self, code, beside=None):
-        """Runs code of the service's own: not counted, not shown. `beside`: a request whose late output still counts."""
+        """Runs code of the service, which is neither counted nor shown. `beside`: a request whose late output is still used."""
         await asyncio.wait_for(self._run(code, _ignore, silent=True, beside=beside), limits.QUIET_LIMIT_S)
 
     async def set_variables(self, variables):
@@ -78,7 +78,7 @@ class Kernel:
             self._client.control_channel.send(self._client.session.msg("interrupt_request", {}))
 
     async def close(self):
-        """Ends the process and whatever it has started in its group. Repeatable."""
+        """Ends the process and everything that it has started in its process group. Repeatable."""
         for task in self._tasks:
             task.cancel()
         self._tasks = []
@@ -95,7 +95,7 @@ class Kernel:
         request = _Request(message_id, on_message)
         self._requests = [request] if beside is None else [request, beside]
         await self._until_alive(request.replied.wait())
-        # Output comes on a channel of its own; a message that got lost must not hold up the answer for ever.
+        # Output arrives on a channel of its own. A lost message must not delay the answer for ever.
         while not request.idle.is_set():
             heard = request.heard
             try:
@@ -106,7 +106,7 @@ class Kernel:
         return request
 
     async def _until_heard(self):
-        """The kernel answers, and its output arrives: messages from before a channel is connected are lost."""
+        """Waits until the kernel answers and its output arrives. Messages that it sends before a channel is connected are lost."""
         while True:
             request = _Request(self._client.kernel_info(), _ignore)
             self._requests = [request]
@@ -117,7 +117,7 @@ class Kernel:
                 pass
 
     async def _until_alive(self, awaitable, timeout=None):
-        """The result, unless the process ends before. Raises KernelDied, TimeoutError."""
+        """The result of `awaitable`. Raises KernelDied if the process ends first, TimeoutError."""
         work = asyncio.ensure_future(awaitable)
         death = asyncio.ensure_future(self.died.wait())
         try:
@@ -149,7 +149,7 @@ class Kernel:
                 request.replied.set()
 
     def _watch(self):
-        """Learns of the end of the process from the kernel of the machine: looking again and again would keep an idle sandbox awake."""
+        """Sets `died` when the process ends. The operating system reports the end; polling would keep an idle sandbox awake."""
         self._pidfd = os.pidfd_open(self._process.pid)
         asyncio.get_running_loop().add_reader(self._pidfd, self._on_end)
 

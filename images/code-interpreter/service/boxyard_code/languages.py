@@ -1,4 +1,4 @@
-"""The languages that can be run, and what is particular to each kernel."""
+"""The languages of the template, and the differences between their kernels."""
 import json
 import shlex
 import shutil
@@ -17,13 +17,13 @@ class Language:
     # Code that changes the kernel's environment.
     set_variables: Callable[[Variables], str]
     interrupt_mode: str = "signal"
-    # Between service and kernel.
+    # Transport of the channels between the service and the kernel.
     transport: str = "ipc"
-    # Code that is run once, at the kernel's start.
+    # Code that runs once, at the kernel's start.
     first: str = ""
-    # The kernel says that it is idle before it has sent everything: what it does next tells that all is there.
+    # True: the kernel reports that it is idle before it has sent all output. The end of another request shows that all output has arrived.
     needs_fence: bool = False
-    # Variables of the kernel's process.
+    # Environment variables of the kernel's process.
     env: tuple = ()
 
 
@@ -43,7 +43,7 @@ def _javascript(variables: Variables) -> str:
 
 
 def _bash(variables: Variables) -> str:
-    # Others than identifiers can be in an environment, but no shell can set them.
+    # Names that are not identifiers are possible in an environment, but a shell cannot set them.
     return "\n".join(
         f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}"
         for name, value in variables.items()
@@ -51,7 +51,7 @@ def _bash(variables: Variables) -> str:
     )
 
 
-# `require` is what people write in cells; this kernel has modules alone.
+# Users write `require` in cells, but this kernel has only modules.
 _REQUIRE = 'globalThis.require = (await import("node:module")).createRequire(process.cwd() + "/"); undefined'
 _CONNECTION = "{connection_file}"
 
@@ -69,15 +69,15 @@ JAVASCRIPT = Language(
 TYPESCRIPT = Language(**{**JAVASCRIPT.__dict__, "name": "typescript"})
 BASH = Language("bash", (sys.executable, "-m", "bash_kernel", "-f", _CONNECTION), _bash)
 
-# Those whose program is here: a template may have been built without one, or on it.
+# Languages whose program is installed: on some processors there is none for JavaScript, and a user's template may add or remove programs.
 LANGUAGES = {language.name: language for language in (PYTHON, JAVASCRIPT, TYPESCRIPT, BASH) if shutil.which(language.argv[0])}
 _ALIASES = {"python3": "python", "py": "python", "js": "javascript", "ts": "typescript", "sh": "bash", "shell": "bash"}
-# Cells of these without a context of their own share one.
+# Languages that share the default context of another language.
 SHARED_WITH = {"typescript": "javascript"}
 
 
 def find_language(text: Optional[str]) -> Language:
-    """The language of that name. Raises ValueError with a sentence for people."""
+    """The language of that name. Raises ValueError; clients get its text."""
     name = (text or "python").strip().lower()
     found = LANGUAGES.get(_ALIASES.get(name, name))
     if found is None:

@@ -1,4 +1,4 @@
-"""Kinds of data that our displays add to those of Jupyter."""
+"""Media types that displays.py adds to those of Jupyter."""
 
 DATA_MIME = "application/vnd.boxyard.data+json"
 CHART_MIME = "application/vnd.boxyard.chart+json"

@@ -1,4 +1,4 @@
-"""A kernel's process, with the file that tells both sides where they meet. Standard library only: the first one starts before all else is loaded."""
+"""A kernel's process, and the connection file for the kernel and the service. Standard library only: the first kernel starts before other modules load."""
 import json
 import os
 import shutil
@@ -11,17 +11,17 @@ import uuid
 _CHANNELS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 _DIRECTORY = os.path.join(tempfile.gettempdir(), f".boxyard-code-{os.getuid()}")
 
-# A kernel dies with the service, however that ends.
+# Kills a kernel when the service ends, also if the service was killed.
 _TIED = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 def forget_old_kernels():
-    """Removes what kernels of a killed service have left; they died with it."""
+    """Removes the files of kernels of a killed service; the kernels themselves ended with the service."""
     shutil.rmtree(_DIRECTORY, ignore_errors=True)
 
 
 class KernelProcess:
-    """Runs from the moment it is made. Its group is its own: whatever it starts ends with it."""
+    """The constructor starts the process in a process group of its own, so that everything that it starts ends with it."""
 
     def __init__(self, language, cwd):
         os.makedirs(_DIRECTORY, mode=0o700, exist_ok=True)
@@ -46,13 +46,13 @@ class KernelProcess:
         return self._process.pid
 
     def interrupt(self):
-        """False when this kernel wants a message instead."""
+        """False if this kernel is interrupted by a message instead."""
         if self._interrupts_by_signal:
             self._signal(signal.SIGINT)
         return self._interrupts_by_signal
 
     def end(self):
-        """Repeatable."""
+        """Kills the process group and removes the files. Repeatable."""
         self._signal(signal.SIGKILL)
         self._process.wait()
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -70,7 +70,7 @@ def _ipc(path):
 
 
 def _tcp():
-    """Ports that are free now; who takes one in between makes the kernel fail, and it is started again."""
+    """Ports that are free now. If another program takes one before the kernel does, the kernel fails and is started again."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in _CHANNELS]
     try:
         return {"transport": "tcp", "ip": "127.0.0.1", **{name: one.getsockname()[1] for name, one in zip(_CHANNELS, sockets)}}

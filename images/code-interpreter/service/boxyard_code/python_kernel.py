@@ -1,4 +1,4 @@
-"""Starts the Python kernel: ipykernel with our displays, and nothing of its output dropped on the way to the service."""
+"""Starts the Python kernel: ipykernel with displays.py, and without dropping output on the way to the service."""
 import zmq
 from ipykernel.kernelapp import IPKernelApp
 
@@ -7,13 +7,13 @@ class PythonKernelApp(IPKernelApp):
     name = "boxyard-python"
 
     def init_iopub(self, context):
-        # By default what a cell shows faster than it is read is dropped from the thousandth message on. The service reads
-        # always, and ends cells that make too much.
+        # By default the kernel drops output when a thousand messages wait to be read. The service always reads, and interrupts
+        # cells with too much output.
         context.setsockopt(zmq.SNDHWM, 0)
         super().init_iopub(context)
 
     def log_connection_info(self):
-        pass  # the service knows where it is, and nobody else is to come
+        pass  # the service has the connection file already, and no other client may connect
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Jupyter's messages as lines of the wire (docs/contract/code-interpreter.md)."""
+"""Converts Jupyter's messages to the lines that clients get (docs/contract/code-interpreter.md)."""
 import json
 import time
 
@@ -23,7 +23,7 @@ _BASE64 = ("png", "jpeg", "pdf")
 
 
 def unquoted(text):
-    """A string alone on a cell's last line is meant, not how the language writes it."""
+    """The text of a string literal without its quotes; other text unchanged."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
@@ -41,7 +41,7 @@ def result(bundle, is_main):
         else:
             line[member] = value
     if extra:
-        # In both places where clients look for them.
+        # In both places, because clients read one or the other.
         line = {**extra, **line, "extra": extra}
     return line
 
@@ -51,14 +51,14 @@ def error(name, value, traceback=()):
 
 
 def stream(name, text):
-    """Cut, so that no line is too long to be handled."""
+    """The text as lines of limited length."""
     kind = "stderr" if name == "stderr" else "stdout"
     for at in range(0, len(text), limits.STREAM_PIECE):
         yield {"type": kind, "text": text[at : at + limits.STREAM_PIECE], "timestamp": time.time_ns()}
 
 
 def lines_of(message):
-    """The lines that a message on a kernel's output channel stands for; often none."""
+    """The lines for a message on a kernel's output channel; often none."""
     kind, content = message["msg_type"], message["content"]
     if kind == "stream":
         return list(stream(content["name"], content["text"]))
@@ -72,7 +72,7 @@ def lines_of(message):
 
 
 def encode(line):
-    """One line as bytes. It never holds NaN, which no client could read, nor a line feed but the last."""
+    """One line as bytes. It has no NaN, which clients cannot read, and only one line feed, at its end."""
     try:
         data = json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:

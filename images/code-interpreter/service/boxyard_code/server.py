@@ -39,7 +39,7 @@ class Handler(RequestHandler):
             super().log_exception(kind, value, trace)
 
     def members(self, **kinds):
-        """The members of a JSON body by name, each of its kind or None."""
+        """The members of a JSON body with these names, each of its type or None."""
         try:
             body = json.loads(self.request.body or b"{}")
         except ValueError:
@@ -67,7 +67,7 @@ class Handler(RequestHandler):
 
 class Health(Handler):
     async def get(self):
-        # Who asks again and again takes the processor from what is starting: the answer waits for the news.
+        # The answer waits until the kernel is ready: a client that polls would take CPU time from the start of the kernel.
         try:
             await asyncio.wait_for(self.service.ready.wait(), limits.HEALTH_WAIT_S)
         except asyncio.TimeoutError:
@@ -137,7 +137,7 @@ class Execute(Handler):
             self.execution.abandon()
 
     def on_connection_close(self):
-        # Nobody waits for it any more: the cell is interrupted.
+        # The client has disconnected, so the cell is interrupted.
         if self.execution is not None:
             self.execution.abandon()
 

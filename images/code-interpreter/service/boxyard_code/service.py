@@ -1,4 +1,4 @@
-"""The code service as a whole: contexts, environment and HTTP interface, from start to end."""
+"""Starts and ends the code service: contexts, environment and HTTP interface."""
 import asyncio
 import logging
 import signal
@@ -20,7 +20,7 @@ class Service:
 
 
 def run(first_kernel, baseline):
-    """Serves until SIGTERM or SIGINT. `first_kernel`: of the Python context that is there from the start."""
+    """Serves until SIGTERM or SIGINT. `first_kernel`: the kernel process of the default Python context."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     asyncio.run(_serve(first_kernel, baseline))
 
@@ -32,7 +32,7 @@ async def _serve(first_kernel, baseline):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     server = HTTPServer(application(service), max_buffer_size=limits.MAX_BODY_BYTES, max_body_size=limits.MAX_BODY_BYTES)
     python = service.contexts.default(LANGUAGES["python"])
-    # This one is there from the start, and its kernel comes with the first cell: most sandboxes never need it.
+    # The default JavaScript context exists from the start. Its kernel starts with the first cell, because most sandboxes never need it.
     if "javascript" in LANGUAGES:
         service.contexts.default(LANGUAGES["javascript"])
     server.listen(limits.PORT)

@@ -1,7 +1,7 @@
 """Keeps a program running: `python3 -m boxyard_code.supervisor PROGRAM [ARGUMENT …]`.
 
-What a service manager would do for the code service. The program is started again whenever it ends, at once the first
-time and up to five seconds later when it keeps ending. Signals that ask us to end are passed on, and end both.
+Does for the code service what a service manager would do. When the program ends, it is started again: the first time at
+once, and after up to five seconds if it ends repeatedly. A signal to end is passed on to the program, and ends both.
 """
 import os
 import select
@@ -12,7 +12,7 @@ import time
 
 FIRST_WAIT_S = 0.1
 MAX_WAIT_S = 5
-# After so long a life the next end is a first one again.
+# After the program has run for this long, its next end counts as the first one again.
 GOOD_LIFE_S = 10
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -22,13 +22,13 @@ class Supervisor:
         self._argv = argv
         self._child = None
         self._told_to_end = None
-        # Written to with every signal, so that a wait ends.
+        # Every signal writes to this pipe, which ends the wait in `run`.
         self._woken, wake = os.pipe()
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake)
 
     def run(self):
-        """Returns the exit code, once a signal has ended it all."""
+        """Runs the program until a signal ends both. Returns the exit code."""
         for number in FORWARDED:
             signal.signal(number, self._forward)
         wait = FIRST_WAIT_S
@@ -44,7 +44,7 @@ class Supervisor:
             wait = min(wait * 2, MAX_WAIT_S)
 
     def _run_once(self):
-        # A signal between the start and the note of it would pass the program by.
+        # Signals are blocked: one that arrives after the start, but before `_child` is set, would not reach the program.
         signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
         try:
             if self._told_to_end is None:
