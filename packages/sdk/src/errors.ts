@@ -26,9 +26,9 @@ export interface ErrorOptions {
   readonly code?: ErrorCode;
   /** Narrows `code` for programs, e.g. `sandbox_not_found`. Defaults to the code. */
   readonly reason?: string;
-  /** HTTP status, when a response was received. */
+  /** HTTP status, if a response was received. */
   readonly status?: number | undefined;
-  /** What the server calls this request in its log, when it said so. */
+  /** Id of the request in the server's log, if the answer had one. */
   readonly requestId?: string | undefined;
   readonly cause?: unknown;
 }
@@ -40,9 +40,9 @@ export class BoxyardError extends Error {
   readonly code: ErrorCode;
   /** The exact failure, for programs. */
   readonly reason: string;
-  /** HTTP status, when a response was received. */
+  /** HTTP status, if a response was received. */
   readonly status: number | undefined;
-  /** Quote it when asking the operator: the server logs it. */
+  /** Id of the request in the server's log; give it to the operator of the server when you ask for help. */
   readonly requestId: string | undefined;
 
   constructor(message: string, options: ErrorOptions = {}) {
@@ -53,7 +53,7 @@ export class BoxyardError extends Error {
     this.requestId = options.requestId;
   }
 
-  /** True when the same call may succeed later without any change by the caller. */
+  /** True if the same call may succeed later without any change by the caller. */
   get retryable(): boolean {
     return this.code === "unavailable" || this.code === "aborted";
   }
@@ -64,17 +64,17 @@ export class AuthenticationError extends BoxyardError {
   override name = "AuthenticationError";
 }
 
-/** The request itself is wrong; repeating it cannot help. */
+/** The request itself is wrong; the same request will always fail. */
 export class InvalidArgumentError extends BoxyardError {
   override name = "InvalidArgumentError";
 }
 
-/** What was named does not exist. `reason` says what: `sandbox_not_found`, `file_not_found`, `process_not_found`, `template_not_found`. */
+/** Something that the call names does not exist. `reason` says what: `sandbox_not_found`, `file_not_found`, `process_not_found`, `template_not_found`. */
 export class NotFoundError extends BoxyardError {
   override name = "NotFoundError";
 }
 
-/** The thing is in a state in which this cannot be done, or exists already. */
+/** The present state does not allow the operation, or the resource exists already. */
 export class ConflictError extends BoxyardError {
   override name = "ConflictError";
 }
@@ -89,32 +89,32 @@ export class NotEnoughSpaceError extends BoxyardError {
   override name = "NotEnoughSpaceError";
 }
 
-/** A time limit passed. `reason` says which: `request_timeout` (no answer in time) or `command_timeout` (the command was ended). */
+/** A time limit was exceeded. `reason` says which: `request_timeout` (no answer in time) or `command_timeout` (the command was killed). */
 export class TimeoutError extends BoxyardError {
   override name = "TimeoutError";
 }
 
-/** The caller's `signal` was aborted; its reason is the `cause`. */
+/** The caller aborted the `signal`; the reason of the abort is the `cause`. */
 export class AbortError extends BoxyardError {
   override name = "AbortError";
 }
 
-/** The sandbox is gone: killed, or its time was up. */
+/** The sandbox has ended: it was killed, or its lifetime was over. */
 export class SandboxEndedError extends BoxyardError {
   override name = "SandboxEndedError";
 }
 
 /**
- * The connection failed. `reason` tells how: `network_failed` (nothing answers), `server_restarted` (a stream was cut by a restart of the
- * server; the sandbox keeps running), `stream_dropped` (something between cut the connection; the sandbox keeps running). After the last two, connect to
- * the command again. When a stream is cut and nothing answers, the server is given 3 s to come back before this is called a network failure.
- * Of a single request: `service_busy` (nothing has changed, try again), `port_not_open` (nothing listens there).
+ * The connection failed. `reason` says how. For a stream: `network_failed` (nothing answers), `server_restarted` (the server was restarted; the sandbox
+ * keeps running), `stream_dropped` (the connection was cut on its way; the sandbox keeps running). After the last two, connect to the command again.
+ * When a stream is cut and nothing answers, the client waits 3 s for the server before it reports `network_failed`.
+ * For a single request: `network_failed`, `service_busy` (nothing has changed, try again), `port_not_open` (no program listens on the port).
  */
 export class ConnectionError extends BoxyardError {
   override name = "ConnectionError";
 }
 
-/** The server or the sandbox's agent does not know this operation. */
+/** The server or the sandbox's agent does not have this operation. */
 export class UnsupportedError extends BoxyardError {
   override name = "UnsupportedError";
 }

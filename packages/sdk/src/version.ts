@@ -1,4 +1,4 @@
-/** Version of this package; sent as `User-Agent` where the platform allows it. */
+/** Version of this package; sent in the header `User-Agent` where the runtime allows it. */
 export const SDK_VERSION = "0.1.0";
 
 /** True when `version` (of an agent) is at least `minimum`. A text that is no version counts as the newest. */

@@ -35,10 +35,9 @@ export interface HandleParts {
 /**
  * A running command or PTY session.
  *
- * Output is read from the moment the handle exists: callbacks are called in order, one at a time, and one that returns a promise is waited
- * for before more is read. The first callback that fails ends the reading, and `wait` throws its error. A handle is also an async iterable
- * of raw output, and with `await using` a command that this handle started is killed at the end of the block (one that it merely connected
- * to is left running).
+ * The handle reads output as soon as it exists. It calls the callbacks in order, one at a time, and awaits the promise of a callback before it reads
+ * more. If a callback fails, the reading ends, and `wait` throws the error. A handle is also an async iterable of raw output. With `await using`, a
+ * command that the handle started is killed at the end of the block; a command that the handle connected to keeps running.
  */
 export class CommandHandle implements AsyncIterable<CommandOutput> {
   /** Process id inside the sandbox. */
@@ -86,25 +85,25 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
   }
 
   /**
-   * How many bytes of the command's output, counted from its start, this handle has received. `connect` with this value as `fromOffset`
-   * continues there: it repeats nothing, and misses only what the sandbox no longer keeps.
+   * Position of this handle in the command's output, in bytes from its beginning. `connect` with this value as `fromOffset` continues there: no output
+   * is repeated, and only output that the sandbox no longer has is missing.
    */
   get outputOffset(): number {
     return this.parts.opened.offset + this.received;
   }
 
-  /** Undefined while the command runs; -1 when a signal ended it. */
+  /** Undefined while the command runs; -1 if a signal ended it. */
   get exitCode(): number | undefined {
     return this.end?.exitCode;
   }
 
-  /** The agent's description of an end that was not clean, such as `exit status 1` or `signal: killed`. */
+  /** How the command ended, if not with exit code 0: for example `exit status 1` or `signal: killed`. */
   get error(): string | undefined {
     return this.end?.error;
   }
 
   /**
-   * The result, when the command has ended.
+   * Waits for the end of the command and returns its result.
    *
    * @throws CommandExitError when the exit code is not 0; it carries the result.
    * @throws TimeoutError when `timeoutMs` has passed.
@@ -117,7 +116,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     return result;
   }
 
-  /** Resolves when the command has ended, whatever its exit code, with how it ended but without the output. Throws when the connection was lost. */
+  /** Waits for the end of the command with any exit code. Returns how it ended, without the output. Throws if the connection is lost. */
   waitForEnd(): Promise<ProcessEnd> {
     this.begin();
     return this.finished;
@@ -128,14 +127,14 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
     return this.parts.control.kill(options);
   }
 
-  /** Stops reading and leaves the command running; `connect` with its `pid` reads again. A pending `wait` fails with an `AbortError`. */
+  /** Stops reading; the command keeps running, and `connect` with its `pid` reads again. A pending `wait` fails with an `AbortError`. */
   async disconnect(): Promise<void> {
     if (this.end) return;
     this.disconnected = true;
     this.stopReading();
   }
 
-  /** Sends data to the command's standard input (to the terminal, of a PTY). */
+  /** Sends data to the command's standard input; for a PTY session, to the terminal. */
   sendStdin(data: string | Uint8Array, options?: RequestOptions): Promise<void> {
     return this.parts.control.sendInput(data, options);
   }
@@ -147,7 +146,7 @@ export class CommandHandle implements AsyncIterable<CommandOutput> {
 
   /**
    * Iterates over all raw output: first the output received so far (none of it with `retainOutput: false`), then new output. The loop ends
-   * when the command ends, whatever its exit code, and throws when the connection was lost. A slow loop slows the command down.
+   * when the command ends, with any exit code, and throws if the connection is lost. A slow loop slows the command down.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<CommandOutput> {
     const queue = new OutputQueue((it) => this.queues.delete(it));

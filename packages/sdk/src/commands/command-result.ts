@@ -1,12 +1,12 @@
 import { BoxyardError } from "../errors.ts";
 
-/** What a finished command left. */
+/** The result of a command. */
 export interface CommandResult {
-  /** 0 is success; -1 says that a signal ended the command (`error` names it). */
+  /** 0: success; -1: a signal ended the command (`error` names it). */
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** The agent's description of an end that was not clean, e.g. `exit status 1` or `signal: killed`. */
+  /** How the command ended, if not with exit code 0, e.g. `exit status 1` or `signal: killed`. */
   readonly error?: string;
 }
 

@@ -15,15 +15,15 @@ import { openProcess } from "./process-events.ts";
 export type CommandRequestOpts = RequestOptions;
 
 export interface CommandStartOpts extends CommandRequestOpts {
-  /** True: return a handle at once. Otherwise: wait and return the result. */
+  /** True: return a handle at once. False, the default: wait and return the result. */
   readonly background?: boolean | undefined;
   /** Working directory. Default: the home directory of the user. */
   readonly cwd?: string | undefined;
-  /** Environment variables; they override the sandbox's. Default: none. */
+  /** Environment variables; they override those of the sandbox. Default: none. */
   readonly envs?: Readonly<Record<string, string>> | undefined;
-  /** Gets standard error as it comes; a returned promise is waited for, an error thrown here reaches the caller. */
+  /** Called with each piece of standard error. A returned promise is awaited; an error thrown here is thrown to the caller. */
   readonly onStderr?: ((data: string) => void | Promise<void>) | undefined;
-  /** Gets standard output as it comes; a returned promise is waited for, an error thrown here reaches the caller. */
+  /** Called with each piece of standard output. A returned promise is awaited; an error thrown here is thrown to the caller. */
   readonly onStdout?: ((data: string) => void | Promise<void>) | undefined;
   /** True: standard input stays open, and `sendStdin` and `closeStdin` work. Default false. */
   readonly stdin?: boolean | undefined;
@@ -31,13 +31,13 @@ export interface CommandStartOpts extends CommandRequestOpts {
   readonly timeoutMs?: number | undefined;
   /** Default: the user of the template. */
   readonly user?: string | undefined;
-  /** False: `stdout` and `stderr` of handle and result stay empty; for output that is only streamed. Default true. */
+  /** False: `stdout` and `stderr` of the handle and of the result stay empty; use it if you only stream the output. Default true. */
   readonly retainOutput?: boolean | undefined;
-  /** A name of your own, by which `list` shows the command. */
+  /** A name of your choice; `list` shows it. */
   readonly tag?: string | undefined;
 }
 
-/** Options of {@link Commands.connect}. `timeoutMs` bounds the connection, not the command. */
+/** Options of {@link Commands.connect}. `timeoutMs` limits the connection, not the command. */
 export interface CommandConnectOpts extends CommandRequestOpts {
   readonly onStderr?: CommandStartOpts["onStderr"];
   readonly onStdout?: CommandStartOpts["onStdout"];
@@ -46,8 +46,8 @@ export interface CommandConnectOpts extends CommandRequestOpts {
   /** As in {@link CommandStartOpts}. */
   readonly retainOutput?: boolean | undefined;
   /**
-   * Send output again from this byte on: the `outputOffset` of an earlier handle, or 0 for all of it. The sandbox keeps the last 512 KiB;
-   * `outputOffset` of the new handle is where the output really begins. Default: output that no client has received yet.
+   * Sends output again from this byte: the `outputOffset` of an earlier handle, or 0 for all output. The sandbox keeps the last 512 KiB, so the output
+   * may begin later; `outputOffset` of the new handle says where. Default: output that no client has received yet.
    */
   readonly fromOffset?: number | undefined;
 }
@@ -97,7 +97,7 @@ export class Commands {
     }));
   }
 
-  /** Runs a shell command (`bash -l -c`) in the background: returns as soon as it has started. */
+  /** Runs a shell command (`bash -l -c`) in the background. Returns as soon as the command has started. */
   run(cmd: string, opts: CommandStartOpts & { readonly background: true }): Promise<CommandHandle>;
   /**
    * Runs a shell command (`bash -l -c`) and waits for its result.
@@ -118,12 +118,12 @@ export class Commands {
     }
   }
 
-  /** Starts a program without a shell, so that every argument arrives exactly as given. Returns as soon as it has started. */
+  /** Starts a program without a shell, so that every argument arrives unchanged. Returns as soon as the program has started. */
   spawn(argv: readonly [string, ...string[]], opts: Omit<CommandStartOpts, "background"> = {}): Promise<CommandHandle> {
     return this.start(argv, opts, "soon");
   }
 
-  /** Connects to a running command; `wait` of the handle gives its result. Output that no client has received yet comes first. */
+  /** Connects to a running command; `wait` of the handle returns its result. The handle first gets the output that no client has received yet. */
   async connect(pid: number, opts: CommandConnectOpts = {}): Promise<CommandHandle> {
     const what = `connect to command ${pid}`;
     const scope = scopeFor(this.context, what, opts);
@@ -148,7 +148,7 @@ export class Commands {
     return killProcess(this.client, this.context, pid, opts);
   }
 
-  /** Asks a command or session to end, with SIGTERM. True if the signal was sent, false if there is no such process. */
+  /** Sends SIGTERM to a command or session. True if the signal was sent, false if there is no such process. */
   async terminate(pid: number, opts: CommandRequestOpts = {}): Promise<boolean> {
     return signalProcess(this.client, this.context, pid, Signal.SIGTERM, opts);
   }

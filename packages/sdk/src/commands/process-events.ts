@@ -1,10 +1,10 @@
 import type { ProcessEvent } from "@boxyard/spec/pb/process";
 import { BoxyardError } from "../errors.ts";
 
-/** Which of a process's outputs. A PTY has one only. */
+/** An output of a process. A PTY session has only `pty`. */
 export type OutputStream = "stdout" | "stderr" | "pty";
 
-/** A piece of output as it came: bytes, cut anywhere, also inside a character. */
+/** A piece of output, in bytes. It may begin or end inside a character. */
 export interface CommandOutput {
   readonly stream: OutputStream;
   readonly data: Uint8Array;
@@ -18,7 +18,7 @@ export interface ProcessEnd {
   readonly exited: boolean;
   /** `exit status 1`, `signal: killed`. */
   readonly status: string;
-  /** Set when `status` is anything but a clean end. */
+  /** Set if the process did not end with exit code 0. */
   readonly error: string | undefined;
 }
 

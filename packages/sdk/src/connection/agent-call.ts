@@ -5,16 +5,16 @@ import { DEFAULT_REQUEST_TIMEOUT_MS } from "./config.ts";
 import type { Probe } from "./lost-connection.ts";
 import { MAX_TIMER_MS, type RequestOptions, RequestScope } from "./request-scope.ts";
 
-/** What the modules of a sandbox need of the connection's settings; a {@link ConnectionConfig} is one. */
+/** The settings of the connection that {@link Commands}, {@link Pty} and {@link Files} need; a {@link ConnectionConfig} has them. */
 export interface ModuleConfig {
   /** Default 60000. */
   readonly requestTimeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** About the sandbox's agent. */
+/** Information about the sandbox's agent. */
 export interface ModuleMetadata {
-  /** Version of the agent (`envdVersion`); behaviour depends on it only where an old agent lacks an operation. */
+  /** Version of the agent (`envdVersion`). It only matters for operations that an old agent does not have. */
   readonly version: string;
   /** Finds out why a connection was lost. `Sandbox` sets it; without it every lost connection is a `ConnectionError`. */
   readonly probe?: Probe;

@@ -4,10 +4,10 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import type { ConnectionConfig } from "./config.ts";
 import { errorFromResponse } from "./http-errors.ts";
 
-/** What is needed to reach one sandbox's agent. */
+/** Address of one sandbox's agent. */
 export interface AgentAddress {
   readonly sandboxId: string;
-  /** Token of this sandbox; a server gives it at create and connect. */
+  /** Token of this sandbox; the server returns it at create and connect. */
   readonly accessToken?: string | undefined;
   /** Base URL, without a slash at the end. */
   readonly baseUrl: string;
@@ -31,7 +31,7 @@ export function agentHeaders(address: AgentAddress): Record<string, string> {
   };
 }
 
-/** The transport over which {@link Commands}, {@link Pty} and {@link Files} talk to a sandbox: Connect with JSON, over `fetch`. */
+/** The transport with which {@link Commands}, {@link Pty} and {@link Files} call a sandbox's agent: Connect with JSON, over `fetch`. */
 export function createSandboxTransport(address: AgentAddress): Transport {
   const headers = Object.entries(agentHeaders(address));
   const addHeaders: Interceptor = (next) => (request) => {
@@ -59,14 +59,14 @@ async function fetchAgent(input: RequestInfo | URL, init?: RequestInit): Promise
   throw await errorFromResponse(response, new URL(response.url || String(input)).pathname.slice(1));
 }
 
-/** How a sandbox is, seen from outside. */
+/** State of a sandbox as seen from outside. */
 export type SandboxHealth = "running" | "ended" | "unreachable";
 
 const PROBE_TIMEOUT_MS = 5000;
 
 /**
- * Asks the sandbox's agent for its health: the way to tell "the sandbox has ended" from "the network failed". Never throws: an abort and an
- * answer that takes longer than `timeoutMs` (default 5000; 0 means no limit) are `unreachable`.
+ * Asks the sandbox's agent for its health, to distinguish the end of the sandbox from a failure of the network. Never throws: it returns `unreachable`
+ * after an abort, or if the answer takes longer than `timeoutMs` (default 5000; 0 means no limit).
  */
 export async function probeHealth(address: AgentAddress, signal?: AbortSignal, timeoutMs = PROBE_TIMEOUT_MS): Promise<SandboxHealth> {
   const controller = new AbortController();

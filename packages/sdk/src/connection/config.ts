@@ -1,16 +1,16 @@
-/** Where the server is, and the caller's key. Every call takes these options; an option overrides the environment. */
+/** Address of the server, and the API key. Every call accepts these options; an option overrides the environment. */
 export interface ConnectionOptions {
   /** Base URL of the platform API. Environment: `BOXYARD_API_URL`. Default `http://127.0.0.1:3000`. */
   readonly apiUrl?: string | undefined;
   /** Environment: `BOXYARD_API_KEY`. `boxyard env` prints it. */
   readonly apiKey?: string | undefined;
-  /** Domain below which sandboxes' ports have host names (`<port>-<id>.<domain>`). Default: what the server says, else the host of `apiUrl`. */
+  /** Domain of the host names of sandboxes' ports (`<port>-<id>.<domain>`). Default: the domain that the server returns, else the host of `apiUrl`. */
   readonly domain?: string | undefined;
-  /** Base URL of all requests to sandboxes, where it differs from `apiUrl`. Environment: `BOXYARD_SANDBOX_URL`. */
+  /** Base URL of all requests to sandboxes, if it differs from `apiUrl`. Environment: `BOXYARD_SANDBOX_URL`. */
   readonly sandboxUrl?: string | undefined;
-  /** Limit for the answer to a request, in milliseconds; 0 means none. Default 60000. */
+  /** Time limit for the answer to a request, in milliseconds; 0 means no limit. Default 60000. */
   readonly requestTimeoutMs?: number | undefined;
-  /** Cancels whatever is in flight; the call then fails with an `AbortError`. */
+  /** Aborts the request in progress; the call then fails with an `AbortError`. */
   readonly signal?: AbortSignal | undefined;
   /** Sent with every request to the platform API, never to a sandbox. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -7,7 +7,7 @@ import type { ServerRuns } from "./server-runs.ts";
 /** Why a connection was lost. `restarted`: the sandbox runs, and the server has been restarted since the stream began. */
 export type ProbeResult = SandboxHealth | "restarted";
 
-/** Finds out why a connection was lost. `stream` is given when an answer had begun. */
+/** Finds out why a connection was lost. `stream` is set if an answer had begun. */
 export type Probe = (stream?: { readonly beganAt: number; readonly signal: AbortSignal }) => Promise<ProbeResult>;
 
 /** Time for a restarting server to answer again. A call whose answer had not begun does not wait for it. */

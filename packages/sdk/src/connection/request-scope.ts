@@ -1,10 +1,10 @@
 import { AbortError, TimeoutError } from "../errors.ts";
 
-/** What a single request may override. */
+/** Options of a single request; they override those of the connection. */
 export interface RequestOptions {
-  /** Limit for the answer, in milliseconds; 0 means none. Default: the connection's, 60000. */
+  /** Time limit for the answer, in milliseconds; 0 means no limit. Default: that of the connection, 60000. */
   readonly requestTimeoutMs?: number | undefined;
-  /** Aborts the request in flight; the call fails with an `AbortError`. */
+  /** Aborts the request in progress; the call then fails with an `AbortError`. */
   readonly signal?: AbortSignal | undefined;
 }
 

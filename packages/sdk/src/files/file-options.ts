@@ -2,7 +2,7 @@ import type { RequestOptions } from "../connection/request-scope.ts";
 import type { UploadProgress } from "./upload-parts.ts";
 
 export interface FileOpts extends RequestOptions {
-  /** Who reads or owns; relative paths begin at this user's home directory. Default: the user of the template. */
+  /** User who reads files and owns new files; relative paths begin at the user's home directory. Default: the user of the template. */
   readonly user?: string | undefined;
 }
 
@@ -12,9 +12,9 @@ export interface ReadOpts extends FileOpts {
 }
 
 export interface WriteOpts extends FileOpts {
-  /** Kept with the file as extended attributes; replaces what was there. Printable ASCII, 4096 bytes in all. */
+  /** Stored with the file as extended attributes; replaces earlier metadata. Printable ASCII, 4096 bytes in total. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Called as the data is taken, part by part; a returned promise is waited for, an error thrown here ends the upload and reaches the caller. */
+  /** Called after each part of the upload. A returned promise is awaited; an error thrown here ends the upload and is thrown to the caller. */
   readonly onProgress?: ((progress: UploadProgress) => void | Promise<void>) | undefined;
 }
 

@@ -1,10 +1,10 @@
 import type { EntryInfo as WireEntry } from "@boxyard/spec/pb/filesystem";
 import { FileType } from "@boxyard/spec/pb/filesystem";
 
-/** `unknown` is a link that leads nowhere, or something that is neither file nor directory. */
+/** `unknown`: a link without an existing target, or an entry that is neither a file nor a directory. */
 export type EntryType = "file" | "directory" | "unknown";
 
-/** A file, directory or link in a sandbox. Of a link, `type` and `mode` are those of its target. */
+/** A file, directory or link in a sandbox. For a link, `type` and `mode` are those of its target. */
 export interface EntryInfo {
   readonly name: string;
   readonly path: string;
@@ -19,13 +19,13 @@ export interface EntryInfo {
   readonly group: string;
   readonly modifiedTime: Date | undefined;
   readonly isSymlink: boolean;
-  /** Where a link leads in the end. */
+  /** Final target of a link. */
   readonly symlinkTarget?: string;
-  /** Your own keys and values, given at upload. */
+  /** Your own keys and values, set at upload. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What an upload or a composition made. */
+/** A file that `write` or `compose` made. */
 export interface WriteInfo {
   readonly path: string;
   readonly name: string;
@@ -35,7 +35,7 @@ export interface WriteInfo {
 
 export type FileData = string | Uint8Array<ArrayBuffer> | ArrayBuffer | Blob | ReadableStream<Uint8Array>;
 
-/** One file of a `write` of several. */
+/** One of several files for `write`. */
 export interface WriteEntry {
   readonly path: string;
   readonly data: FileData;

@@ -41,7 +41,7 @@ export class Files {
     this.probe = metadata.probe ?? (() => probeHealth(address));
   }
 
-  /** A file's content. The request timeout bounds the whole answer, but of a `stream` only its beginning. */
+  /** Reads the content of a file. The request timeout limits the whole answer; with `stream`, only the time until the answer begins. */
   read(path: string, opts?: ReadOpts & { readonly format?: "text" | undefined }): Promise<string>;
   read(path: string, opts: ReadOpts & { readonly format: "bytes" }): Promise<Uint8Array>;
   read(path: string, opts: ReadOpts & { readonly format: "blob" }): Promise<Blob>;
@@ -56,12 +56,12 @@ export class Files {
   }
 
   /**
-   * Writes one file; missing directories are made, and an existing file is replaced. Streams, and data from 16 MiB on, go in parallel parts
-   * into a directory beside the destination and are joined there, so that the file appears at once and whole; a symbolic link is followed, not
-   * replaced. The request timeout then bounds each part (default 10 minutes). With `metadata` all goes in one request.
+   * Writes one file. Missing directories are created, and an existing file is replaced. Streams, and data of 16 MiB or more, are sent in parallel parts
+   * to a directory beside the destination and are joined there, so that the file is never visible in part. A symbolic link is followed, not replaced.
+   * The request timeout then limits each part (default 10 minutes). With `metadata`, the data is sent in one request.
    */
   write(path: string, data: FileData, opts?: WriteOpts): Promise<WriteInfo>;
-  /** Writes several files, in one request unless some are streams. The results are in the order given. */
+  /** Writes several files, in one request unless some are streams. The results are in the order of `entries`. */
   write(entries: readonly WriteEntry[], opts?: WriteOpts): Promise<WriteInfo[]>;
   async write(target: string | readonly WriteEntry[], second?: FileData | WriteOpts, third?: WriteOpts): Promise<WriteInfo | WriteInfo[]> {
     if (typeof target === "string") return this.writeOne(target, second as FileData, third ?? {});
@@ -83,14 +83,14 @@ export class Files {
     return entries.map(entryFromWire);
   }
 
-  /** Describes the file or directory at a path. Throws `NotFoundError` when there is nothing. */
+  /** Describes the file or directory at a path. Throws `NotFoundError` if the path does not exist. */
   async getInfo(path: string, opts: FileOpts = {}): Promise<EntryInfo> {
     const { entry } = await this.call(`look at ${path}`, opts, (o) => this.client.stat({ path }, o));
     if (!entry) throw new NotFoundError(`look at ${path}: nothing there`, { code: "not_found", reason: NO_FILE });
     return entryFromWire(entry);
   }
 
-  /** True when there is something at the path. */
+  /** True if the path exists. */
   async exists(path: string, opts: FileOpts = {}): Promise<boolean> {
     try {
       await this.getInfo(path, opts);
@@ -101,19 +101,19 @@ export class Files {
     }
   }
 
-  /** Moves a file or directory; missing directories are made. */
+  /** Moves a file or directory. Missing directories are created. */
   async rename(source: string, destination: string, opts: FileOpts = {}): Promise<EntryInfo> {
     const { entry } = await this.call(`rename ${source}`, opts, (o) => this.client.move({ source, destination }, o));
     if (!entry) throw new NotFoundError(`rename ${source}: nothing there`, { code: "not_found", reason: NO_FILE });
     return entryFromWire(entry);
   }
 
-  /** Removes a file, or a directory with all that is in it. No error when nothing is there. */
+  /** Removes a file, or a directory with its content. A path that does not exist is not an error. */
   async remove(path: string, opts: FileOpts = {}): Promise<void> {
     await this.call(`remove ${path}`, opts, (o) => this.client.remove({ path }, o));
   }
 
-  /** Makes a directory, and missing directories above it. False when it was there already. */
+  /** Creates a directory and its missing parent directories. False if the directory existed already. */
   async makeDir(path: string, opts: FileOpts = {}): Promise<boolean> {
     try {
       await this.call(`make directory ${path}`, opts, (o) => this.client.makeDir({ path }, o));
@@ -124,12 +124,12 @@ export class Files {
     }
   }
 
-  /** Calls `onEvent`, in order, for each change in a directory. Resolves when the watch has begun. */
+  /** Calls `onEvent`, in order, for each change in a directory. Resolves when the watch has started. */
   watchDir(path: string, onEvent: (event: FileEvent) => void | Promise<void>, opts: WatchOpts = {}): Promise<WatchHandle> {
     return watchDir(this.client, this.context, path, onEvent, opts);
   }
 
-  /** Joins files, in this order, into one, without copying their data, and removes them. What was at `destination` is replaced. */
+  /** Joins files, in this order, into one file, without copying their data, and removes them. An existing file at `destination` is replaced. */
   async compose(sources: readonly string[], destination: string, opts: FileOpts = {}): Promise<WriteInfo> {
     const what = `compose ${destination}`;
     const body = JSON.stringify({ source_paths: sources, destination, ...(opts.user === undefined ? {} : { username: opts.user }) });

@@ -4,11 +4,11 @@ import { AbortError, ConnectionError, NotFoundError, TimeoutError } from "../err
 import type { FileData, WriteInfo } from "./file-types.ts";
 import type { PartSize } from "./part-size.ts";
 
-/** How far an upload is. */
+/** Progress of an upload. */
 export interface UploadProgress {
-  /** Bytes that the sandbox has taken. */
+  /** Bytes that the sandbox has received. */
   readonly sentBytes: number;
-  /** Undefined when the data is a stream. */
+  /** Undefined if the data is a stream. */
   readonly totalBytes: number | undefined;
 }
 

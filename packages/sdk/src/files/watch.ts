@@ -9,27 +9,27 @@ import type { RequestOptions, RequestScope } from "../connection/request-scope.t
 import { BoxyardError } from "../errors.ts";
 import { type EntryInfo, entryFromWire } from "./file-types.ts";
 
-/** A file that was moved away is `rename`; where it went, if that is watched too, it is `create`. */
+/** A moved file gives `rename` at its old path and, if the new path is watched too, `create` there. */
 export type FileEventType = "create" | "write" | "remove" | "rename" | "chmod";
 
 export interface FileEvent {
-  /** Path below the watched directory. `.` is the directory itself: a `write` of it says that events were lost, and that it should be listed again. */
+  /** Path relative to the watched directory. A `write` of `.`, the directory itself, means that events were lost: list the directory again. */
   readonly name: string;
   readonly type: FileEventType;
-  /** What is there now; only with `includeEntry`, and only if it was still there to be looked at. */
+  /** The file or directory as it is now. Only with `includeEntry`, and only if it still exists. */
   readonly entry?: EntryInfo;
 }
 
 export interface WatchOpts extends RequestOptions {
-  /** Also everything below, with directories made later. Default false. */
+  /** True: also watches all subdirectories, including those created later. Default false. */
   readonly recursive?: boolean | undefined;
-  /** Default false. */
+  /** True: events have `entry`. Default false. */
   readonly includeEntry?: boolean | undefined;
-  /** Watch a network file system, where changes made elsewhere are not seen. Default false. */
+  /** True: allows a watch of a network file system, where changes by other machines give no events. Default false. */
   readonly allowNetworkMounts?: boolean | undefined;
   /** The watch ends after this many milliseconds; 0 means no limit. Default 60000. */
   readonly timeoutMs?: number | undefined;
-  /** Called once when the watch has ended; with an error if it was not `stop` that ended it. */
+  /** Called once when the watch has ended; with an error unless `stop` ended it. */
   readonly onExit?: ((error?: Error) => void | Promise<void>) | undefined;
   readonly user?: string | undefined;
 }
@@ -45,7 +45,7 @@ const TYPES: Readonly<Record<EventType, FileEventType | undefined>> = {
 
 const DEFAULT_WATCH_TIMEOUT_MS = 60_000;
 
-/** A running watch. With `await using` it ends with the block. */
+/** A running watch. With `await using` it ends at the end of the block. */
 export class WatchHandle {
   private readonly scope: RequestScope;
   private readonly done: Promise<void>;

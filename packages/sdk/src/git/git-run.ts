@@ -5,17 +5,17 @@ import type { RequestOptions } from "../connection/request-scope.ts";
 import { AuthenticationError, InvalidArgumentError } from "../errors.ts";
 
 export interface GitOpts extends RequestOptions {
-  /** Who runs git; relative paths begin at this user's home directory. Default: the user of the template. */
+  /** User who runs git; relative paths begin at the user's home directory. Default: the user of the template. */
   readonly user?: string | undefined;
-  /** More environment variables for git. */
+  /** Additional environment variables for git. */
   readonly envs?: Readonly<Record<string, string>> | undefined;
   /** The command is killed after this many milliseconds; 0 means no limit. Default 60000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Credentials for a server that asks for them. Used for this one call: neither files, nor arguments, nor the environment of other programs hold them. */
+/** Credentials for a server that asks for them. They are used only for this call: no file, no argument and no other program's environment contains them. */
 export interface GitCredentials {
-  /** With a token many servers accept any name. */
+  /** Many servers accept any name with a token. */
   readonly username?: string | undefined;
   /** Password or token. */
   readonly password?: string | undefined;

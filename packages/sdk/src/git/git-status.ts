@@ -1,11 +1,11 @@
 /** A file that differs from the last commit. */
 export interface GitFileStatus {
   readonly path: string;
-  /** Where it was before, of a rename or copy that is staged. */
+  /** Earlier path of the file, for a staged rename or copy. */
   readonly renamedFrom?: string;
-  /** What the next commit will hold, against the last one. */
+  /** Difference between the last commit and the staged file. */
   readonly staged: GitChange | undefined;
-  /** What is in the working tree, against what is staged. */
+  /** Difference between the staged file and the file in the working tree. */
   readonly unstaged: GitChange | undefined;
 }
 
@@ -14,9 +14,9 @@ export type GitChange = "modified" | "added" | "deleted" | "renamed" | "copied" 
 export interface GitStatus {
   /** Undefined while no branch is checked out. */
   readonly branch: string | undefined;
-  /** The branch elsewhere that this one follows, e.g. `origin/main`. */
+  /** The remote branch that this branch tracks, e.g. `origin/main`. */
   readonly upstream: string | undefined;
-  /** Commits that the upstream does not have, and the other way round. */
+  /** Number of commits that the upstream does not have; `behind` is the number that the branch does not have. */
   readonly ahead: number;
   readonly behind: number;
   readonly files: readonly GitFileStatus[];

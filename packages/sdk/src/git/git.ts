@@ -8,21 +8,21 @@ import { type GitStatus, parseStatus } from "./git-status.ts";
 export interface GitCloneOpts extends GitOpts, GitCredentials {
   /** Branch or tag to check out. Default: the default branch of the remote. */
   readonly branch?: string | undefined;
-  /** Only so many commits of the history. Default: all. */
+  /** Number of commits of the history. Default: all. */
   readonly depth?: number | undefined;
 }
 
 export interface GitInitOpts extends GitOpts {
   /** Name of the first branch. Default `main`. */
   readonly branch?: string | undefined;
-  /** True: a repository without a working tree, for others to push to. */
+  /** True: a repository without a working tree, to which other repositories push. */
   readonly bare?: boolean | undefined;
 }
 
 export interface GitCommitOpts extends GitOpts {
-  /** Author and committer. Default: what git is configured with in the sandbox; without either, git refuses. */
+  /** Author and committer. Default: git's configuration in the sandbox. Without either, git refuses the commit. */
   readonly author?: { readonly name: string; readonly email: string } | undefined;
-  /** True: also when nothing has changed. */
+  /** True: commits even if nothing is staged. */
   readonly allowEmpty?: boolean | undefined;
 }
 
@@ -46,11 +46,11 @@ export interface GitBranches {
 }
 
 /**
- * Works with git repositories in a sandbox, by running its `git`. Credentials are used for the one call they are given to: git gets them from a
- * helper that answers for that server only, so that no file, argument or URL holds them.
+ * Works with git repositories in a sandbox, by running its `git`. Credentials are used only for the call that they are passed to: git gets them from
+ * a helper that answers only for that server, so that no file, argument or URL contains them.
  *
- * A failing git is a `CommandExitError` with what it said; refused or missing credentials are an `AuthenticationError` with reason
- * `git_credentials_refused` or `git_credentials_missing`, a branch without upstream a `ConflictError` with reason `git_no_upstream`.
+ * If git fails, methods throw a `CommandExitError` with its output; for refused or missing credentials, an `AuthenticationError` with the reason
+ * `git_credentials_refused` or `git_credentials_missing`; for a branch without an upstream, a `ConflictError` with the reason `git_no_upstream`.
  */
 export class Git {
   private readonly commands: Commands;
@@ -59,7 +59,7 @@ export class Git {
     this.commands = commands;
   }
 
-  /** Copies a repository. Credentials inside the URL are taken out of it and used for this call. Default path: the URL's last part. */
+  /** Clones a repository. Credentials in the URL are removed from it and used for this call. Default path: the last part of the URL. */
   async clone(url: string, path?: string, opts: GitCloneOpts = {}): Promise<void> {
     const { clean, credentials } = splitUrl(url, opts);
     const args = ["clone", "--quiet"];
@@ -69,7 +69,7 @@ export class Git {
     await runGit(this.commands, args, opts, clean, credentials);
   }
 
-  /** Makes an empty repository; no error where one is already. */
+  /** Creates an empty repository. An existing repository is not an error. */
   async init(path: string, opts: GitInitOpts = {}): Promise<void> {
     const args = ["init", "--quiet", `--initial-branch=${opts.branch ?? "main"}`, ...(opts.bare ? ["--bare"] : []), "--", path];
     await runGit(this.commands, args, opts);
@@ -81,7 +81,7 @@ export class Git {
     return parseStatus(stdout);
   }
 
-  /** Stages changes for the next commit. Default: all, also deletions and new files. */
+  /** Stages changes for the next commit. Default: all changes, including deletions and new files. */
   async add(path: string, files?: readonly string[], opts: GitOpts = {}): Promise<void> {
     await this.git(path, files === undefined ? ["add", "--all"] : ["add", "--", ...files], opts);
   }
@@ -102,12 +102,12 @@ export class Git {
     return { names: lines.map((line) => line.slice(1)), current: lines.find((line) => line.startsWith("*"))?.slice(1) };
   }
 
-  /** Makes a branch without checking it out. Default: from what is checked out. */
+  /** Creates a branch without checking it out. Default start: the commit that is checked out. */
   async createBranch(path: string, name: string, from?: string, opts: GitOpts = {}): Promise<void> {
     await this.git(path, ["branch", "--", name, ...(from === undefined ? [] : [from])], opts);
   }
 
-  /** Deletes a branch; with `force` also one whose commits are in no other. */
+  /** Deletes a branch; with `force`, also if no other branch has its commits. */
   async deleteBranch(path: string, name: string, opts: GitOpts & { readonly force?: boolean | undefined } = {}): Promise<void> {
     await this.git(path, ["branch", opts.force ? "-D" : "-d", "--", name], opts);
   }
@@ -118,7 +118,7 @@ export class Git {
     await this.git(path, ["checkout", "--quiet", ...(opts.create ? ["-b", ref] : [ref, "--"])], opts);
   }
 
-  /** Fetches the upstream's commits and moves the branch to them. Fails where both sides have commits of their own. */
+  /** Fetches the commits of the upstream and moves the branch to them. Fails if both sides have commits that the other side does not have. */
   async pull(path: string, opts: GitRemoteOpts = {}): Promise<void> {
     const { remote, branch } = opts;
     if (branch === undefined) await this.requireUpstream(path, opts);
@@ -133,7 +133,7 @@ export class Git {
     await this.withRemote(path, args, remote, ["--push"], opts);
   }
 
-  /** Adds a remote. Credentials in the URL are refused: git would keep them in a file. */
+  /** Adds a remote. Credentials in the URL are refused, because git would store them in a file. */
   async addRemote(path: string, name: string, url: string, opts: GitOpts = {}): Promise<void> {
     if (splitUrl(url, {}).clean !== url) {
       const message = "a remote's URL must hold no credentials: give them to pull and push";

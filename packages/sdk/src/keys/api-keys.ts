@@ -7,23 +7,23 @@ import { unchecked } from "../connection/unchecked.ts";
 export interface ApiKeyInfo {
   readonly id: string;
   readonly name: string;
-  /** How it begins and ends: `e2b_12ab…cd34`. */
+  /** Beginning and end of the key: `e2b_12ab…cd34`. */
   readonly hint: string;
   readonly createdAt: Date;
-  /** To within ten seconds. */
+  /** Accurate to ten seconds. */
   readonly lastUsedAt: Date | undefined;
 }
 
 export interface NewApiKey extends ApiKeyInfo {
-  /** The key itself: the server keeps its hash only and cannot show it again. */
+  /** The key itself. The server keeps only its hash and cannot show the key again. */
   readonly key: string;
 }
 
-/** The keys of your team. A key gives access to everything of the team, also to making and revoking keys. */
+/** The API keys of your team. A key gives access to everything of the team, including the creation and revocation of keys. */
 export class ApiKeys {
   private constructor() {}
 
-  /** Makes a key. */
+  /** Creates a key. */
   static create(name: string, opts: ConnectionOptions = {}): Promise<NewApiKey> {
     return new ApiClient(resolveConfig(opts)).send({
       method: "POST",
@@ -37,7 +37,7 @@ export class ApiKeys {
     });
   }
 
-  /** All keys, the oldest first. */
+  /** Lists all keys, oldest first. */
   static list(opts: ConnectionOptions = {}): Promise<ApiKeyInfo[]> {
     return new ApiClient(resolveConfig(opts)).send({
       method: "GET",
@@ -47,7 +47,7 @@ export class ApiKeys {
     });
   }
 
-  /** Revokes a key, at once. False when there was none. The last one cannot be revoked. */
+  /** Revokes a key at once. False if there is no such key. The last key of a team cannot be revoked. */
   static revoke(id: string, opts: ConnectionOptions = {}): Promise<boolean> {
     return new ApiClient(resolveConfig(opts)).send({
       method: "DELETE",

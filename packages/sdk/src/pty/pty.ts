@@ -12,18 +12,18 @@ import { InvalidArgumentError } from "../errors.ts";
 
 export interface PtySize {
   readonly cols: number;
-  /** Default: the session keeps its rows. */
+  /** Default: the present number of rows. */
   readonly rows?: number | undefined;
 }
 
 export interface PtyCreateOpts extends RequestOptions {
   readonly cols: number;
   readonly rows: number;
-  /** Gets what the terminal shows, as bytes; a returned promise is waited for, an error thrown here reaches the caller of `wait`. */
+  /** Called with each piece of the terminal's output, in bytes. A returned promise is awaited; `wait` throws an error that is thrown here. */
   readonly onData?: ((data: Uint8Array) => void | Promise<void>) | undefined;
   /** Default: the user of the template. */
   readonly user?: string | undefined;
-  /** Added to `TERM=xterm-256color`, `LANG=C.UTF-8` and `LC_ALL=C.UTF-8`, which they override. */
+  /** Environment variables. They override the defaults `TERM=xterm-256color`, `LANG=C.UTF-8` and `LC_ALL=C.UTF-8`. */
   readonly envs?: Readonly<Record<string, string>> | undefined;
   /** Default: the home directory of the user. */
   readonly cwd?: string | undefined;
@@ -31,16 +31,16 @@ export interface PtyCreateOpts extends RequestOptions {
   readonly timeoutMs?: number | undefined;
   /** The program and its arguments. Default: an interactive login bash. */
   readonly argv?: readonly [string, ...string[]] | undefined;
-  /** A name of your own, by which `commands.list` shows the session. */
+  /** A name of your choice; `commands.list` shows it. */
   readonly tag?: string | undefined;
 }
 
-/** Options of {@link Pty.connect}. `timeoutMs` bounds the connection, not the session. */
+/** Options of {@link Pty.connect}. `timeoutMs` limits the connection, not the session. */
 export interface PtyConnectOpts extends RequestOptions {
   readonly onData?: PtyCreateOpts["onData"];
   /** Default 60000; 0 means no limit. */
   readonly timeoutMs?: number | undefined;
-  /** As in {@link CommandConnectOpts}: with 0 a terminal emulator that gets it all shows the screen as it was. */
+  /** As in {@link CommandConnectOpts}. With 0, a terminal emulator that gets all output shows the screen as it was. */
   readonly fromOffset?: number | undefined;
 }
 
@@ -63,7 +63,7 @@ export class Pty {
     this.context = { config: connectionConfig, metadata };
   }
 
-  /** Starts a session; returns as soon as it runs. */
+  /** Starts a session. Returns as soon as it has started. */
   async create(opts: PtyCreateOpts): Promise<CommandHandle> {
     const { version } = this.context.metadata;
     const [cmd, ...args] = opts.argv ?? ["/bin/bash", "-i", "-l"];
@@ -77,7 +77,7 @@ export class Pty {
     );
   }
 
-  /** Connects to a running session. `commands.list` shows which there are. */
+  /** Connects to a running session. `commands.list` lists the sessions. */
   connect(pid: number, opts: PtyConnectOpts = {}): Promise<CommandHandle> {
     return this.open(`connect to terminal ${pid}`, opts, false, (scope, timeoutMs) =>
       connectProcess(this.client, { pid, scope, timeoutMs, fromOffset: opts.fromOffset }),
@@ -95,7 +95,7 @@ export class Pty {
     await unary(this.context, `resize terminal ${pid}`, { ...opts, notFoundReason: NO_PROCESS }, (o) => this.client.update(request, o));
   }
 
-  /** Sends what was typed. Calls for one session keep their order. */
+  /** Sends input to the terminal. Calls for one session keep their order. */
   async sendInput(pid: number, data: Uint8Array, opts: RequestOptions = {}): Promise<void> {
     const request = {
       process: { selector: { case: "pid" as const, value: pid } },

@@ -171,14 +171,15 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
 const HEAD = `<!-- Written by packages/sdk/src/publish/write-reference.ts; edit tasks.md beside it for the tasks, and the docstrings for the reference. -->
 # @boxyard/sdk
 
-The TypeScript client, for Node from 20 on, browsers, Deno and Bun. First ten tasks as whole programs, then the reference. More programs are in
+The TypeScript client, for Node from 20 on, browsers, Deno and Bun. First ten tasks as complete programs, then the reference. More programs are in
 [examples](../examples).
 
 In Node, Deno and Bun the server and the key come from \`BOXYARD_API_URL\` and \`BOXYARD_API_KEY\` (\`eval "$(boxyard env)"\`), in a browser
 from options. Where a runtime has no \`await using\`, call \`kill()\` in a \`finally\`.
 
-What the client adds to a request that is written by hand (\`./boxyard bench sdk\`, on Bun, on two cores under a load of 15): 0.3 to 1.2 ms to a
-command, of it 0.5 to 0.8 ms of its own CPU; 0.04 to 0.13 ms to a read of 1 kB, of it 0.02 to 0.04 ms. The limit is 1 ms on a quiet machine.
+The client takes a little more time than a hand-written request (\`./boxyard bench sdk\`, on Bun, on two cores under a load of 15): 0.3 to 1.2 ms more
+for a command, with 0.5 to 0.8 ms of CPU time; 0.04 to 0.13 ms more for a read of 1 kB, with 0.02 to 0.04 ms of CPU time. The limit is 1 ms on a
+quiet machine.
 `;
 
 /** Names that the package exports, with the module each comes from. */

@@ -1,6 +1,6 @@
 import type { Page } from "./sandbox-api.ts";
 
-/** Pages of a list. Take them one by one with `nextItems`, or all items with `for await`. */
+/** Pages of a list. `nextItems` returns one page, `for await` iterates over all items. */
 export class Paginator<T> implements AsyncIterable<T> {
   private readonly fetchPage: (nextToken: string | undefined) => Promise<Page<T>>;
   private token: string | undefined;
@@ -16,12 +16,12 @@ export class Paginator<T> implements AsyncIterable<T> {
     return this.more;
   }
 
-  /** Where the next page begins; pass it as `nextToken` to go on later. */
+  /** Token of the next page; pass it as `nextToken` to continue later. */
   get nextToken(): string | undefined {
     return this.token;
   }
 
-  /** The next page; empty when there is none. */
+  /** The next page; empty if there are no more. */
   async nextItems(): Promise<readonly T[]> {
     if (!this.more) return [];
     const page = await this.fetchPage(this.token);

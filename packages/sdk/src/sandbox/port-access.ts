@@ -3,11 +3,11 @@ import { describe } from "../connection/api-client.ts";
 import type { ConnectionConfig } from "../connection/config.ts";
 import { AbortError, ConnectionError, InvalidArgumentError } from "../errors.ts";
 
-/** What a request to a port of a sandbox needs, whatever makes it. */
+/** URL and headers for requests to a port of a sandbox, from any HTTP or WebSocket client. */
 export interface PortAccess {
-  /** Base URL, without a slash at the end: the server's own, so that no name has to be resolved. */
+  /** Base URL of the server, without a slash at the end. */
   readonly url: string;
-  /** Headers that say which sandbox and which port is meant, and the token of a sandbox whose ports are not public. */
+  /** Headers with the sandbox and the port, and with the traffic token if the ports are not public. */
   readonly headers: Readonly<Record<string, string>>;
 }
 

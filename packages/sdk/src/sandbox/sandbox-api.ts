@@ -16,32 +16,32 @@ import {
 import { undoCreate, wasGivenUp } from "./undo-create.ts";
 
 export interface LifecycleOptions {
-  /** What happens when the time is up. Default `kill`. */
+  /** What happens at the end of the lifetime. Default `kill`. */
   readonly onTimeout?: "kill" | "pause" | undefined;
-  /** Resume a paused sandbox when a request comes for it. Default false. */
+  /** True: a request to the paused sandbox resumes it. Default false. */
   readonly autoResume?: boolean | undefined;
 }
 
 /**
- * What may leave a sandbox. IPv4 addresses and networks, 256 in each list; an allowed one wins over a denied one, and what no entry names is
- * open. Private ranges stay closed whatever is said here. While all is denied (`0.0.0.0/0`), no names are resolved either.
+ * Rules for connections from a sandbox to the outside. Each list has at most 256 IPv4 addresses and networks. `allowOut` has priority over `denyOut`;
+ * addresses in neither list are allowed. Private networks are always denied. If `denyOut` has `0.0.0.0/0`, names are not resolved either.
  */
 export interface EgressRules {
   /** `1.2.3.4`, `9.0.0.0/8`. Domains are refused. */
   readonly allowOut?: readonly string[] | undefined;
-  /** As `allowOut`; IPv6 networks are taken too, and deny nothing, since sandboxes have no IPv6. */
+  /** As `allowOut`. IPv6 networks are accepted without effect, because sandboxes have no IPv6. */
   readonly denyOut?: readonly string[] | undefined;
 }
 
-/** Network access of a sandbox. The server refuses a rule that it cannot enforce, and ignores none. */
+/** Network access of a sandbox. The server refuses rules that it cannot enforce; it never ignores one. */
 export interface NetworkOptions extends EgressRules {
   /** False: requests to the sandbox's ports need the header of `trafficAccessToken`. Default true. */
   readonly allowPublicTraffic?: boolean | undefined;
-  /** `Host` header that services in the sandbox see; `${PORT}` in it becomes the port. */
+  /** `Host` header that programs in the sandbox get; `${PORT}` in it is replaced by the port. */
   readonly maskRequestHost?: string | undefined;
 }
 
-/** Replaces all egress rules; what is left out is cleared. */
+/** Replaces all egress rules; a list that is omitted becomes empty. */
 export interface NetworkUpdate extends EgressRules {
   /** False: no connections from the sandbox to the outside. Default true. */
   readonly allowInternetAccess?: boolean | undefined;
@@ -61,8 +61,8 @@ export interface CreateOptions {
   readonly network?: NetworkOptions | undefined;
   readonly lifecycle?: LifecycleOptions | undefined;
   /**
-   * Names this creation: a repeat with the same key answers with the same sandbox. Default: a new key for each call; then the
-   * sandbox of a call that was aborted, or took too long, is killed in the background.
+   * Identifies this creation: another call with the same key returns the same sandbox. Default: a new key for each call; if such a call is
+   * aborted or exceeds its time limit, its sandbox is killed in the background.
    */
   readonly idempotencyKey?: string | undefined;
 }
@@ -210,13 +210,13 @@ export function getSandboxMetrics(
 }
 
 export interface LogOptions {
-  /** Only what happened from then on. Default: all that is kept. */
+  /** Earliest time of an entry. Default: all entries that the server has. */
   readonly since?: Date | undefined;
   /** The lowest level. Default `debug`. */
   readonly level?: SandboxLogEntry["level"] | undefined;
-  /** Only lines that hold this text, whatever its case. */
+  /** Only entries that contain this text, in upper or lower case. */
   readonly search?: string | undefined;
-  /** At most so many, the oldest; 1 to 1000. Default 1000. */
+  /** Largest number of entries, 1 to 1000; the oldest are returned. Default 1000. */
   readonly limit?: number | undefined;
 }
 

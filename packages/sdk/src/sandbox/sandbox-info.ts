@@ -2,7 +2,7 @@ import type * as wire from "@boxyard/spec/platform-types";
 import { text, texts, unchecked } from "../connection/unchecked.ts";
 import { BoxyardError } from "../errors.ts";
 
-/** A paused sandbox keeps its files and, unless told otherwise, its memory and processes; connecting resumes it. */
+/** A paused sandbox keeps its files and, unless it was paused with `keepMemory: false`, its memory and processes. `Sandbox.connect` resumes it. */
 export type SandboxState = "running" | "paused";
 
 export interface SandboxInfo {
@@ -12,7 +12,7 @@ export interface SandboxInfo {
   readonly name?: string;
   readonly state: SandboxState;
   readonly startedAt: Date;
-  /** When it ends unless its timeout is set again; of a paused sandbox, when it was paused. */
+  /** End of the lifetime; for a paused sandbox, the time of the pause. */
   readonly endAt: Date;
   readonly cpuCount: number;
   readonly memoryMB: number;
@@ -20,24 +20,24 @@ export interface SandboxInfo {
   readonly metadata: Readonly<Record<string, string>>;
   /** Version of the agent. */
   readonly envdVersion: string;
-  /** What happens when the time is up, and whether a request resumes the sandbox while it is paused; only in what `getInfo` gives. */
+  /** What happens at the end of the lifetime, and whether a request resumes the paused sandbox. Only `getInfo` returns it. */
   readonly lifecycle?: { readonly onTimeout: "kill" | "pause"; readonly autoResume: boolean };
-  /** Only of a running sandbox whose agent no longer answers, and only in what `getInfo` gives. */
+  /** Set if the sandbox runs and its agent no longer answers. Only `getInfo` returns it. */
   readonly health?: "unresponsive";
 }
 
-/** A sample of what a sandbox uses. Sizes are bytes. */
+/** A sample of a sandbox's CPU, memory and disk use. Sizes are in bytes. */
 export interface SandboxMetrics {
   readonly timestamp: Date;
   readonly cpuCount: number;
-  /** 100 is all cores of the sandbox fully used. */
+  /** 100: all processors of the sandbox are fully used. */
   readonly cpuUsedPct: number;
   readonly memUsed: number;
   readonly memTotal: number;
   readonly memCache: number;
   readonly diskUsed: number;
   readonly diskTotal: number;
-  /** Only when the sandbox's agent did not answer then. */
+  /** Set if the sandbox's agent did not answer at that time. */
   readonly health?: "unresponsive";
 }
 
@@ -50,19 +50,19 @@ export interface SandboxAccess {
   readonly trafficAccessToken: string | undefined;
 }
 
-/** Something that happened to a sandbox. */
+/** An event of a sandbox. */
 export interface SandboxLogEntry {
   readonly timestamp: Date;
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
-  /** For programs, e.g. `event` (`started`, `ended`) and, of an end, its `cause`. */
+  /** For programs, e.g. `event` (`started`, `ended`) and the `cause` of an end. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** A state of a sandbox that is kept; `Sandbox.create(snapshotId)` makes a sandbox of it. */
+/** A snapshot: a stored state of a sandbox. `Sandbox.create(snapshotId)` creates a sandbox from it. */
 export interface SnapshotInfo {
   readonly snapshotId: string;
-  /** Full names, if it was given one. */
+  /** Full names; empty if the snapshot has no name. */
   readonly names: readonly string[];
 }
 

@@ -5,7 +5,7 @@ import type * as snapshots from "./snapshot-api.ts";
 export interface SandboxCreateOpts extends ConnectionOptions, calls.CreateOptions {}
 
 export interface SandboxConnectOpts extends ConnectionOptions {
-  /** At least this lifetime from now, in milliseconds; never shortens the one it has. Default 300000. */
+  /** Shortest lifetime from now, in milliseconds; a longer lifetime stays. Default 300000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -14,8 +14,8 @@ export interface SandboxListOpts extends ConnectionOptions, calls.ListOptions {}
 export interface SnapshotListOpts extends ConnectionOptions, snapshots.SnapshotListOptions {}
 
 export interface FileUrlOpts {
-  /** Who reads or owns. Default: the user of the template. */
+  /** User who reads the file, or owns the new file. Default: the user of the template. */
   readonly user?: string | undefined;
-  /** The URL works for this many seconds. Default: as long as the sandbox lives. */
+  /** How long the URL is valid, in seconds. Default: until the sandbox ends. */
   readonly expiresInSeconds?: number | undefined;
 }

@@ -20,7 +20,7 @@ import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, Snaps
 import type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
 import * as snapshots from "./snapshot-api.ts";
 
-/** One of the copies that `fork` was asked for, or why there is none. */
+/** One copy that `fork` made, or the error that prevented it. */
 export type ForkResult =
   | { readonly sandbox: Sandbox; readonly error?: undefined }
   | { readonly sandbox?: undefined; readonly error: BoxyardError };
@@ -44,7 +44,7 @@ export class Sandbox {
   readonly files: Files;
   /** Works with git repositories. */
   readonly git: Git;
-  /** Value of the header `e2b-traffic-access-token` that requests to the sandbox's own ports need, when these are not public. */
+  /** Value of the header `e2b-traffic-access-token`, which requests to the sandbox's ports need if the ports are not public. */
   readonly trafficAccessToken: string | undefined;
   private readonly api: ApiClient;
   private readonly address: AgentAddress;
@@ -80,23 +80,23 @@ export class Sandbox {
     return new Sandbox(api, await calls.connectSandbox(api, sandboxId, opts.timeoutMs, {}));
   }
 
-  /** All sandboxes of this API key's team: `for await (const info of Sandbox.list())`. */
+  /** Lists all sandboxes of this API key's team: `for await (const info of Sandbox.list())`. */
   static list(opts: SandboxListOpts = {}): Paginator<SandboxInfo> {
     const api = new ApiClient(resolveConfig(opts));
     return new Paginator((nextToken) => calls.listSandboxes(api, { ...opts, nextToken }, {}), opts.nextToken);
   }
 
-  /** Kills a sandbox by id. False when there is no such sandbox. */
+  /** Kills a sandbox by id. False if there is no such sandbox. */
   static kill(sandboxId: string, opts: ConnectionOptions = {}): Promise<boolean> {
     return calls.killSandbox(new ApiClient(resolveConfig(opts)), sandboxId, {});
   }
 
-  /** Looks at a sandbox by id, without resuming a paused one. */
+  /** Gets information about a sandbox by id. Does not resume a paused sandbox. */
   static getInfo(sandboxId: string, opts: ConnectionOptions = {}): Promise<SandboxInfo> {
     return calls.getSandboxInfo(new ApiClient(resolveConfig(opts)), sandboxId, {});
   }
 
-  /** Sets a sandbox's lifetime, in milliseconds from now; longer or shorter than it was. */
+  /** Sets a sandbox's lifetime, in milliseconds from now. It can be longer or shorter than before. */
   static setTimeout(sandboxId: string, timeoutMs: number, opts: ConnectionOptions = {}): Promise<void> {
     return calls.setSandboxTimeout(new ApiClient(resolveConfig(opts)), sandboxId, timeoutMs, {});
   }
@@ -116,28 +116,28 @@ export class Sandbox {
     return forks.map((one) => ("error" in one ? one : { sandbox: new Sandbox(api, one.access) }));
   }
 
-  /** Keeps the state of a sandbox by id; see {@link Sandbox.createSnapshot}. */
+  /** Takes a snapshot of a sandbox by id; see {@link Sandbox.createSnapshot}. */
   static createSnapshot(sandboxId: string, opts: ConnectionOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
     return snapshots.createSnapshot(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
   }
 
-  /** Takes a sandbox back to one of its snapshots; see {@link Sandbox.rollback}. */
+  /** Resets a sandbox to one of its snapshots; see {@link Sandbox.rollback}. */
   static rollback(sandboxId: string, snapshotId: string, opts: ConnectionOptions = {}): Promise<void> {
     return snapshots.rollbackSandbox(new ApiClient(resolveConfig(opts)), sandboxId, snapshotId, {});
   }
 
-  /** All snapshots of this API key's team, newest first: `for await (const info of Sandbox.listSnapshots())`. */
+  /** Lists all snapshots of this API key's team, newest first: `for await (const info of Sandbox.listSnapshots())`. */
   static listSnapshots(opts: SnapshotListOpts = {}): Paginator<SnapshotInfo> {
     const api = new ApiClient(resolveConfig(opts));
     return new Paginator((nextToken) => snapshots.listSnapshots(api, { ...opts, nextToken }, {}), opts.nextToken);
   }
 
-  /** Deletes a snapshot. False when there is no such snapshot; an `InvalidArgumentError` while sandboxes that were made from it live. */
+  /** Deletes a snapshot. False if there is no such snapshot. Throws `InvalidArgumentError` while sandboxes that were created from it exist. */
   static deleteSnapshot(snapshotId: string, opts: ConnectionOptions = {}): Promise<boolean> {
     return snapshots.deleteSnapshot(new ApiClient(resolveConfig(opts)), snapshotId, {});
   }
 
-  /** Samples of what a sandbox uses, oldest first. */
+  /** Samples of a sandbox's CPU, memory and disk use, oldest first. */
   static getMetrics(
     sandboxId: string,
     opts: ConnectionOptions & { readonly start?: Date; readonly end?: Date } = {},
@@ -145,12 +145,12 @@ export class Sandbox {
     return calls.getSandboxMetrics(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
   }
 
-  /** Replaces a sandbox's rules of what may leave it, at once and for open connections too. */
+  /** Replaces a sandbox's rules for outgoing connections. The rules apply at once, also to open connections. */
   static updateNetwork(sandboxId: string, update: calls.NetworkUpdate, opts: ConnectionOptions = {}): Promise<void> {
     return calls.updateSandboxNetwork(new ApiClient(resolveConfig(opts)), sandboxId, update, {});
   }
 
-  /** What happened to a sandbox, oldest first; of one that has ended also why, for two days. */
+  /** The events of a sandbox, oldest first. The log of a sandbox that has ended also has the cause of the end, and stays for two days. */
   static getLogs(sandboxId: string, opts: ConnectionOptions & calls.LogOptions = {}): Promise<SandboxLogEntry[]> {
     return calls.getSandboxLogs(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
   }
@@ -159,34 +159,34 @@ export class Sandbox {
     return calls.getSandboxInfo(this.api, this.sandboxId, opts);
   }
 
-  /** Samples of what the sandbox uses, oldest first. */
+  /** Samples of the sandbox's CPU, memory and disk use, oldest first. */
   getMetrics(opts: RequestOptions & { readonly start?: Date; readonly end?: Date } = {}): Promise<SandboxMetrics[]> {
     return calls.getSandboxMetrics(this.api, this.sandboxId, opts, opts);
   }
 
-  /** What happened to the sandbox, oldest first. */
+  /** The events of the sandbox, oldest first. */
   getLogs(opts: RequestOptions & calls.LogOptions = {}): Promise<SandboxLogEntry[]> {
     return calls.getSandboxLogs(this.api, this.sandboxId, opts, opts);
   }
 
-  /** The last lines of the log of the sandbox's agent, oldest first. Throws `NotFoundError` when the agent is too old to have them. */
+  /** The last lines of the log of the sandbox's agent, oldest first. Throws `NotFoundError` if the agent is too old to provide its log. */
   getAgentLog(opts: RequestOptions = {}): Promise<string[]> {
     return agentLog(this.address, { config: this.api.config, metadata: this.metadata }, opts);
   }
 
-  /** Ends the sandbox with all that is in it. False when it was gone already. */
+  /** Kills the sandbox and deletes its files. False if it had ended already. */
   kill(opts: RequestOptions = {}): Promise<boolean> {
     return calls.killSandbox(this.api, this.sandboxId, opts);
   }
 
-  /** Sets the lifetime, in milliseconds from now; longer or shorter than it was. */
+  /** Sets the lifetime, in milliseconds from now. It can be longer or shorter than before. */
   setTimeout(timeoutMs: number, opts: RequestOptions = {}): Promise<void> {
     return calls.setSandboxTimeout(this.api, this.sandboxId, timeoutMs, opts);
   }
 
   /**
-   * Stops the sandbox and keeps its state, memory included, until {@link Sandbox.resume} or `Sandbox.connect`. False when it was paused already.
-   * A `ConnectionError` where the machine cannot keep memory, as with a fork and a snapshot; `keepMemory: false` works there.
+   * Stops the sandbox and keeps its state, including memory, until {@link Sandbox.resume} or `Sandbox.connect`. False if it was paused already.
+   * On a machine that cannot save memory, this throws `ConnectionError`, as forks and snapshots do; use `keepMemory: false` there.
    */
   pause(opts: RequestOptions & snapshots.PauseOptions = {}): Promise<boolean> {
     return snapshots.pauseSandbox(this.api, this.sandboxId, opts, opts);
@@ -197,30 +197,30 @@ export class Sandbox {
     await calls.connectSandbox(this.api, this.sandboxId, opts.timeoutMs, opts);
   }
 
-  /** Makes running copies of the sandbox as it is now, memory included; the sandbox itself keeps running. One result for each copy. */
+  /** Makes running copies of the sandbox in its present state, including memory. The sandbox keeps running. Returns one result for each copy. */
   fork(opts: RequestOptions & snapshots.ForkOptions = {}): Promise<ForkResult[]> {
     return Sandbox.forksOf(this.api, this.sandboxId, opts, opts);
   }
 
   /**
-   * Sets the sandbox back to one of its snapshots, or to the snapshot that it was made from: id, token, metadata and end stay, disk and processes
-   * become those of the snapshot. When this fails the sandbox keeps running as it was. Open connections are closed.
+   * Resets the sandbox to one of its snapshots, or to the snapshot that it was created from. The disk and the processes become those of the
+   * snapshot; id, token, metadata and end of the sandbox stay. Open connections are closed. If this fails, the sandbox keeps running as before.
    */
   rollback(snapshotId: string, opts: RequestOptions = {}): Promise<void> {
     return snapshots.rollbackSandbox(this.api, this.sandboxId, snapshotId, opts);
   }
 
-  /** Takes a snapshot of the sandbox as it is now, memory included; the sandbox keeps running. `Sandbox.create(snapshotId)` makes sandboxes of it. */
+  /** Takes a snapshot of the sandbox, including memory. The sandbox keeps running. `Sandbox.create(snapshotId)` creates sandboxes from the snapshot. */
   createSnapshot(opts: RequestOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
     return snapshots.createSnapshot(this.api, this.sandboxId, opts, opts);
   }
 
-  /** Replaces the rules of what may leave the sandbox, at once and for open connections too. The server refuses what it cannot enforce. */
+  /** Replaces the rules for outgoing connections. They apply at once, also to open connections. The server refuses rules that it cannot enforce. */
   updateNetwork(update: calls.NetworkUpdate, opts: RequestOptions = {}): Promise<void> {
     return calls.updateSandboxNetwork(this.api, this.sandboxId, update, opts);
   }
 
-  /** True when the sandbox's agent answers, false when the sandbox has ended or is paused. */
+  /** True if the sandbox's agent answers; false if the sandbox has ended or is paused. */
   async isRunning(opts: RequestOptions = {}): Promise<boolean> {
     const { config } = this.api;
     const what = `ask sandbox ${this.sandboxId} for its health`;
@@ -236,52 +236,52 @@ export class Sandbox {
   }
 
   /**
-   * A request to a port of the sandbox, as `fetch` makes it: the answer comes whatever its status is (502 while nothing listens on the port). It
-   * goes through the server's own address, so that it works where names below `localhost` or of a wildcard domain are not resolved.
+   * Sends a request to a port of the sandbox. As with `fetch`, an answer of any status is returned (502 while no program listens on the port). The
+   * request goes to the server's own address, so it needs no name below `localhost` or of a wildcard domain.
    *
-   * @param path - Path and query, from `/` on.
-   * @throws ConnectionError when the server does not answer, AbortError when `signal` aborts.
+   * @param path - Path and query; begins with `/`.
+   * @throws ConnectionError if the server does not answer, AbortError if `signal` aborts.
    */
   fetch(port: number, path: string, opts: PortFetchOpts = {}): Promise<Response> {
     return fetchPort(this.portAccess(port), port, path, opts);
   }
 
-  /** Base URL and headers by which any HTTP or WebSocket client reaches a port of the sandbox through the server's own address. */
+  /** Base URL and headers with which any HTTP or WebSocket client reaches a port of the sandbox through the server's own address. */
   portAccess(port: number): PortAccess {
     return portAccess(this.address, port, this.trafficAccessToken);
   }
 
   /**
-   * Base URL of a port of the sandbox below the server's own address, without a slash at the end: needs neither headers nor a name that resolves.
-   * What is served there must cope with a path in front of its own (relative links); see docs/contract/routing.md, "A port by its path". A sandbox whose
-   * ports are private wants its traffic token in a header anyway ({@link Sandbox.portAccess}).
+   * Base URL of a port of the sandbox below the server's own address, without a slash at the end. Clients need neither headers nor a host name of the
+   * sandbox. The program on the port must work below a path prefix (relative links); see docs/contract/routing.md, "A port by its path". If the ports
+   * are not public, requests still need the traffic token in a header ({@link Sandbox.portAccess}).
    */
   portUrl(port: number): string {
     const { sandboxUrl, apiUrl } = this.api.config;
     return portUrl(sandboxUrl ?? apiUrl, this.sandboxId, port);
   }
 
-  /** Host name under which a port of the sandbox is reached from outside; for `http://` in front where the API has it. */
+  /** Host name of a port of the sandbox, for clients outside. Use it with `http://` if the URL of the API begins so, else with `https://`. */
   getHost(port: number): string {
     return `${port}-${this.sandboxId}.${this.domain ?? domainOf(this.api.config)}`;
   }
 
   /**
-   * Base URL of a port of the sandbox, with the scheme of the API, for browsers and for machines that resolve the name. Node and Python resolve no
-   * names below `localhost`: use {@link Sandbox.fetch} there, or a wildcard domain.
+   * Base URL of a port of the sandbox, with the scheme of the API, for browsers and for machines that resolve the name. Node and Python do not
+   * resolve names below `localhost`: use {@link Sandbox.fetch} there, or a wildcard domain.
    */
   getUrl(port: number): string {
     return `${new URL(this.api.config.apiUrl).protocol}//${this.getHost(port)}`;
   }
 
-  /** A URL from which anybody can download this file. */
+  /** A URL from which anyone can download this file. */
   downloadUrl(path: string, opts: FileUrlOpts = {}): Promise<string> {
     return this.fileUrl("read", path, opts);
   }
 
   /**
-   * A URL to which anybody can POST this file: its bytes with `Content-Type: application/octet-stream`, or a form (`multipart/form-data`) with
-   * the part `file`. Without a path any file, as a form whose file name says where.
+   * A URL to which anyone can POST this file: its bytes with `Content-Type: application/octet-stream`, or a form (`multipart/form-data`) with
+   * the part `file`. Without `path`, any file can be sent as a form; the file name in the form is its path.
    */
   uploadUrl(path?: string, opts: FileUrlOpts = {}): Promise<string> {
     return this.fileUrl("write", path, opts);

@@ -33,9 +33,9 @@ export async function pauseSandbox(api: ApiClient, id: string, pause: PauseOptio
 }
 
 export interface ForkOptions {
-  /** How many; 1 to 100. Default 1. */
+  /** Number of copies, 1 to 100. Default 1. */
   readonly count?: number | undefined;
-  /** Lifetime of each in milliseconds from now. Default 300000. */
+  /** Lifetime of each copy in milliseconds from now. Default 300000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -64,9 +64,9 @@ async function forked(entry: unknown, what: string): Promise<Forked> {
 }
 
 export interface SnapshotOptions {
-  /** A name to find it by; the name means the newest snapshot that has it. */
+  /** A name for the snapshot. If several snapshots have the name, it means the newest. */
   readonly name?: string | undefined;
-  /** False: only the disk is kept, and sandboxes made from it boot. Default true: their processes continue where they were. */
+  /** False: only the disk is kept, and sandboxes from the snapshot boot. True, the default: their processes continue from the snapshot. */
   readonly keepMemory?: boolean | undefined;
 }
 
@@ -98,9 +98,9 @@ export function rollbackSandbox(api: ApiClient, id: string, snapshotId: string, 
 }
 
 export interface SnapshotListOptions extends RequestOptions {
-  /** Only those of this sandbox. */
+  /** Only snapshots of this sandbox. */
   readonly sandboxId?: string | undefined;
-  /** Only this one: a name, `name:tag`, or an id. */
+  /** Only the snapshots with this name, `name:tag` or id. */
   readonly name?: string | undefined;
   /** Page size, 1 to 100. Default 100. */
   readonly limit?: number | undefined;

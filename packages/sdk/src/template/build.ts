@@ -9,18 +9,18 @@ import { sendArchive, sendSteps, type UploadOpts } from "./upload.ts";
 export interface BuildOpts extends calls.BuildResources, UploadOpts {
   /** Tags of this build. Default: `default`. */
   readonly tags?: readonly string[] | undefined;
-  /** Secrets by name, for commands that ask for them. The server does not store them, and removes them from the log. */
+  /** Secrets by name, for commands that request them. The server does not store them, and removes them from the log. */
   readonly secrets?: Readonly<Record<string, string>> | undefined;
-  /** Gets the log of the build line by line; a returned promise is waited for, an error thrown here reaches the caller. */
+  /** Called with each line of the build's log. A returned promise is awaited; an error thrown here is thrown to the caller. */
   readonly onLog?: ((entry: BuildLogEntry) => void | Promise<void>) | undefined;
 }
 
-/** The build failed. The log has the details; the stack points to the line that asked for the failed step. */
+/** The build failed. The log has the details; the stack points to the line of your program that added the failed step. */
 export class BuildError extends BoxyardError {
   override name = "BuildError";
-  /** `base`, the number of a step from 1 on, or `finalize`; in a stage with the stage's name and a colon before it. */
+  /** `base`, the number of a step from 1 on, or `finalize`. For a step of a stage, the stage's name and a colon come first. */
   readonly step: string | undefined;
-  /** The line of the program or Dockerfile that asked for the step. */
+  /** The line of the program or Dockerfile that added the step. */
   readonly at: CallSite | undefined;
 
   constructor(message: string, step: string | undefined, at?: CallSite) {

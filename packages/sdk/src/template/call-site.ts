@@ -1,10 +1,10 @@
-/** A place in a program, or in a Dockerfile, that asks for a step of a build. */
+/** A place in a program or in a Dockerfile that adds a step to a build. */
 export interface CallSite {
   /** Path or URL of the file, if it is known. */
   readonly file?: string | undefined;
   readonly line: number;
   readonly column?: number | undefined;
-  /** The calls that led there, as in a stack trace. */
+  /** The calls that led to this place, as in a stack trace. */
   readonly frames?: readonly string[] | undefined;
 }
 

@@ -7,10 +7,10 @@ import type { RegistryAccess } from "./steps.ts";
 export interface PushProgress {
   readonly layersDone: number;
   readonly layers: number;
-  /** Bytes of the template's files that are done with, of `bytes`. */
+  /** Bytes of the template's files that have been processed, of `bytes`. */
   readonly bytesDone: number;
   readonly bytes: number;
-  /** Bytes sent, packed; what the registry has already is not sent. */
+  /** Compressed bytes sent so far. Layers that the registry already has are not sent. */
   readonly bytesSent: number;
 }
 
@@ -18,12 +18,12 @@ export interface PushOpts {
   /** Login of the registry. The server uses it for this push and does not store it. */
   readonly registry?: RegistryAccess | undefined;
   readonly onProgress?: ((progress: PushProgress) => void) | undefined;
-  /** Aborting ends the push; what the registry has by then is not sent again by the next one. */
+  /** Aborting ends the push. The next push does not send again what the registry already has. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface PushedImage {
-  /** The whole name, `HOST/NAME:TAG`. */
+  /** The full name, `HOST/NAME:TAG`. */
   readonly reference: string;
   /** Digest of the image's manifest. */
   readonly digest: string;
@@ -40,7 +40,7 @@ export interface ExportedImage {
   readonly bytes: number;
 }
 
-/** Takes an archive piece by piece; the next one comes when it is done. */
+/** Called with each piece of an archive. The next call waits for the promise of the last one. */
 export type Sink = (piece: Uint8Array) => void | Promise<void>;
 
 /** The server says something every 10 s. */

@@ -3,17 +3,17 @@ import type { ContextSources, SentSource } from "./context-files.ts";
 import type { CopySource, TextSource } from "./copy-source.ts";
 import type { UrlSources } from "./url-files.ts";
 
-/** A secret of a build for one command: a file of the command's user, or a variable. */
+/** A secret of a build for one command, as a file of the command's user or as an environment variable. */
 export interface SecretMount {
-  /** Name that the build gives it under. */
+  /** Name of the secret in `TemplateBuildOpts.secrets`. */
   readonly id: string;
   /** Path of the file. Default: `/run/secrets/ID`, unless `env` is set. */
   readonly target?: string | undefined;
-  /** Variable that has it. */
+  /** Name of the environment variable. */
   readonly env?: string | undefined;
   /** Permission bits of the file in octal digits. Default `0400`. */
   readonly mode?: string | undefined;
-  /** False, the default: without it the command runs anyway. */
+  /** True: the build fails without the secret. False, the default: the command runs anyway. */
   readonly required?: boolean | undefined;
 }
 
@@ -77,7 +77,7 @@ export interface TemplateStage {
   readonly at?: CallSite | undefined;
 }
 
-/** Access to a registry of images that are not for everybody. */
+/** Login of a registry, for images that are not public. */
 export type RegistryAccess =
   | { readonly type: "registry"; readonly username: string; readonly password: string }
   | { readonly type: "aws"; readonly awsAccessKeyId: string; readonly awsSecretAccessKey: string; readonly awsRegion: string }
@@ -90,13 +90,13 @@ export type TemplateOrigin =
   /** Path of an OCI archive on this machine. */
   | { readonly fromArchive: string };
 
-/** Restrictions of a template's sandboxes. One that is left out is as in the template that this one is made from, else off. */
+/** Restrictions of a template's sandboxes. Default of each: as in the template that this one is based on, else off. */
 export interface TemplateRestrictions {
-  /** No program gains privileges by being started: neither `sudo` nor file capabilities (`ping`) work. */
+  /** True: a program gets no additional privileges when it starts, so neither `sudo` nor file capabilities (`ping`) work. */
   readonly noNewPrivileges?: boolean | undefined;
-  /** Root cannot inspect processes of other users; users can still debug their own programs. */
+  /** True: root cannot inspect processes of other users; users can still debug their own programs. */
   readonly noPtrace?: boolean | undefined;
-  /** Files that one process may have open, 1,024 or more. The server's own limit (16,384 unless its operator set another) holds beside it. */
+  /** Number of files that one process may have open, at least 1,024. The server's limit (16,384 unless its operator set another) applies too. */
   readonly maxOpenFiles?: number | undefined;
 }
 

@@ -23,11 +23,11 @@ export interface NewBuild extends BuildRef {
 }
 
 export interface BuildResources {
-  /** Processors of its sandboxes, a whole number of at least 1. Default: the server's, 2. */
+  /** Number of processors of each sandbox, at least 1. Default: the server's default, 2. */
   readonly cpuCount?: number | undefined;
-  /** Memory of its sandboxes in MiB, a whole number of at least 128. Default: the server's, 1024. */
+  /** Memory of each sandbox in MiB, a whole number of at least 128. Default: the server's default, 1024. */
   readonly memoryMB?: number | undefined;
-  /** What each of its sandboxes may write beside the template's own files, in MiB, at least 64. Default: the server's, 10240. */
+  /** Disk space of each sandbox, without the files of the template, in MiB, at least 64. Default: the server's default, 10240. */
   readonly diskSizeMB?: number | undefined;
 }
 

@@ -9,15 +9,15 @@ export interface BuildLogEntry {
   readonly timestamp: Date;
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
-  /** `base`, the number of a step from 1 on, or `finalize`; undefined of what belongs to none. */
+  /** `base`, the number of a step from 1 on, or `finalize`; undefined for a line that belongs to no step. */
   readonly step: string | undefined;
 }
 
 export interface BuildStatus {
   readonly status: BuildState;
-  /** A page of the log, from the offset asked for; empty when there is no more yet. */
+  /** A page of the log, from the requested offset; empty if there are no new entries yet. */
   readonly logs: readonly BuildLogEntry[];
-  /** Why it failed, and at which step. */
+  /** Why the build failed, and at which step. */
   readonly reason: { readonly message: string; readonly step: string | undefined } | undefined;
 }
 
@@ -26,11 +26,11 @@ export interface TemplateInfo {
   readonly templateId: string;
   readonly buildId: string;
   readonly names: readonly string[];
-  /** `error` also when `filesMissing`. */
+  /** Also `error` if `filesMissing` is true. */
   readonly buildStatus: BuildState;
-  /** True: its files are lost with the server's storage pool; build it again. */
+  /** True: the template's files were lost with the server's storage pool; build the template again. */
   readonly filesMissing: boolean;
-  /** True: others than its owners may use it. */
+  /** True: other teams may use it. */
   readonly isPublic: boolean;
   readonly cpuCount: number;
   readonly memoryMB: number;

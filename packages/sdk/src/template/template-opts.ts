@@ -3,7 +3,7 @@ import type { BuildOpts } from "./build.ts";
 import type { SecretMount } from "./steps.ts";
 
 export interface TemplateOpts {
-  /** Directory that the paths of `copy` begin at; its `.dockerignore` counts. Default: the working directory of this program. */
+  /** Directory with the files for `copy`; its `.dockerignore` applies. Default: the working directory of this program. */
   readonly context?: string | undefined;
 }
 
@@ -12,23 +12,23 @@ export interface DockerfileOpts extends TemplateOpts {
   readonly args?: Readonly<Record<string, string>> | undefined;
   /** Stage to build, by name or number. Default: the last one. */
   readonly target?: string | undefined;
-  /** Path of the Dockerfile: errors name it, and `PATH.dockerignore` counts in place of `.dockerignore`. */
+  /** Path of the Dockerfile, for errors. If `PATH.dockerignore` exists, it replaces `.dockerignore`. */
   readonly file?: string | undefined;
   /** Called with each instruction that has no effect on a template. */
   readonly onNote?: ((text: string) => void) | undefined;
 }
 
 export interface CopyOpts {
-  /** Owner, or `owner:group`. Default: the user that the steps before have set. */
+  /** Owner, or `owner:group`. Default: the user that earlier steps have set. */
   readonly user?: string | undefined;
-  /** Permission bits for all that is copied, e.g. `0o755`. Default: as the files have. */
+  /** Permission bits for everything that is copied, e.g. `0o755`. Default: those of the source. */
   readonly mode?: number | undefined;
 }
 
 export interface RunOpts {
-  /** Default: the user that the steps before have set. */
+  /** Default: the user that earlier steps have set. */
   readonly user?: string | undefined;
-  /** Secrets of the build (`TemplateBuildOpts.secrets`) that the command needs; nothing of them stays. */
+  /** Secrets of the build (`TemplateBuildOpts.secrets`) that the command needs. The template does not contain them. */
   readonly secrets?: readonly SecretMount[] | undefined;
 }
 

@@ -25,7 +25,7 @@ import type { CopyOpts, DockerfileOpts, RunOpts, TemplateBuildOpts, TemplateOpts
 import { withTriggers } from "./triggers.ts";
 
 /**
- * What a sandbox starts from, as steps on a base. Every method gives a new value and leaves the old one as it is.
+ * A template, from which sandboxes start, as steps on a base. Every method returns a new value and does not change the old one.
  *
  * ```ts
  * const template = Template.fromBaseImage()
@@ -45,7 +45,7 @@ export class Template {
     this.context = context;
   }
 
-  /** Begins with the template `base` that every server has: Debian with Python, Node and git. */
+  /** Begins with the template `base`, which every server has: Debian with Python, Node and git. */
   static fromBaseImage(opts: TemplateOpts = {}): Template {
     return Template.fromTemplate("base", opts);
   }
@@ -55,25 +55,25 @@ export class Template {
     return Template.from({ fromTemplate: name }, opts);
   }
 
-  /** Begins with an image of a registry. */
+  /** Begins with an image from a registry. */
   static fromImage(image: string, opts: TemplateOpts & { readonly registry?: RegistryAccess | undefined } = {}): Template {
     const origin = { fromImage: image, ...(opts.registry ? { fromImageRegistry: opts.registry } : {}) };
     return Template.from(origin, opts);
   }
 
   /**
-   * Begins with an OCI archive, a file on this machine: of another program, or one that `export` has made; then it is that template with its
-   * user, working directory, variables, start and ready commands.
+   * Begins with an OCI archive, which is a file on this machine. An archive that `export` made also has the user, working directory, variables, start
+   * and ready commands of its template.
    */
   static fromArchive(path: string, opts: TemplateOpts = {}): Template {
     return Template.from({ fromArchive: path }, opts);
   }
 
   /**
-   * Makes a template of the text of a Dockerfile, with all the stages that the wanted one needs. `FROM boxyard/NAME` begins with a template, other names
-   * are images. ENTRYPOINT and CMD become the start command.
+   * Makes a template from the text of a Dockerfile, with all stages that the target stage needs. `FROM boxyard/NAME` begins with a template; other
+   * names are images. ENTRYPOINT and CMD become the start command.
    *
-   * @throws InvalidArgumentError naming the line that is wrong or not supported.
+   * @throws InvalidArgumentError, with the line that is wrong or not supported.
    */
   static fromDockerfile(text: string, opts: DockerfileOpts = {}): Template {
     const { context = ".", args = {}, target, file, onNote } = opts;
@@ -88,7 +88,7 @@ export class Template {
     return new Template({ origin, steps: [], force: false, at: callSite(import.meta.url) }, context);
   }
 
-  /** Copies files or directories of the context; of a directory its content goes into the destination. `*`, `?` and `**` match names. */
+  /** Copies files or directories of the context. The content of a directory is copied into the destination. `*`, `?` and `**` match names. */
   copy(sources: string | readonly string[], destination: string, opts: CopyOpts = {}): Template {
     return listOf(sources).reduce<Template>((template, source) => {
       const step = template.newStep("COPY", copyArgs(source, destination, opts));
@@ -97,8 +97,8 @@ export class Template {
   }
 
   /**
-   * Copies files out of another template: one on the server, by its name, or one that is built for this purpose and not kept. Paths are those
-   * inside; `*` and `?` match.
+   * Copies files from another template: a template on the server, by its name, or a `Template` that is built for this purpose and not kept. `sources`
+   * are paths in the other template; `*` and `?` match names.
    */
   copyFrom(from: Template | string, sources: string | readonly string[], destination: string, opts: CopyOpts = {}): Template {
     const { origin, stages } = typeof from === "string" ? { origin: { from }, stages: [] } : asStage(from.parts);
@@ -109,7 +109,7 @@ export class Template {
     );
   }
 
-  /** Runs a shell command (`bash -l -c`), or several until one fails. What `opts` says counts for this step only. */
+  /** Runs a shell command (`bash -l -c`), or several until one fails. `opts` apply only to this step. */
   run(command: string | readonly string[], opts: RunOpts = {}): Template {
     const line = typeof command === "string" ? command : command.join(" && ");
     const step = this.newStep("RUN", opts.user === undefined ? [line] : [line, opts.user]);
@@ -122,12 +122,12 @@ export class Template {
     return flat.length === 0 ? this : this.with(this.newStep("ENV", flat));
   }
 
-  /** Working directory of later steps and of sandboxes; made if it is missing. */
+  /** Sets the working directory of later steps and of sandboxes. A missing directory is created. */
   workdir(path: string): Template {
     return this.with(this.newStep("WORKDIR", [path]));
   }
 
-  /** User of later steps and of sandboxes; made if it is missing. */
+  /** Sets the user of later steps and of sandboxes. A missing user is created. */
   user(name: string): Template {
     return this.with(this.newStep("USER", [name]));
   }
@@ -137,49 +137,49 @@ export class Template {
     return this.run(aptInstall(packages), { user: "root" });
   }
 
-  /** Installs Python packages for everybody; without names, those of the project in the working directory. */
+  /** Installs Python packages for all users; without names, the project in the working directory. */
   pipInstall(packages: string | readonly string[] = "."): Template {
     return this.run(pipInstall(packages), { user: "root" });
   }
 
-  /** Installs Node packages, with `global` as commands for everybody; without names, those of the project in the working directory. */
+  /** Installs Node packages; without names, those of the project in the working directory. With `global`, all users can run their commands. */
   npmInstall(packages: string | readonly string[] = [], opts: { readonly global?: boolean | undefined } = {}): Template {
     return this.run(npmInstall(packages, opts.global), opts.global ? { user: "root" } : {});
   }
 
-  /** Later steps are not taken from the cache. */
+  /** Later steps do not use the cache. */
   skipCache(): Template {
     return this.change({ force: true });
   }
 
-  /** A program that runs in every sandbox from its first moment. The build ends when `ready` does with 0; default: after 20 s. */
+  /** Sets the start command, which runs in every sandbox from its start. The build ends when `ready` exits with 0; default: after 20 s. */
   setStartCmd(command: string, ready?: string): Template {
     return this.change({ startCmd: command, ...(ready === undefined ? {} : { readyCmd: ready }), startAt: callSite(import.meta.url) });
   }
 
-  /** A shell command that ends with 0 when the sandbox is ready; see `waitForPort` and its like. */
+  /** Sets the ready command: a shell command that exits with 0 when the sandbox is ready; see `waitForPort` and similar functions. */
   setReadyCmd(command: string): Template {
     return this.change({ readyCmd: command, startAt: callSite(import.meta.url) });
   }
 
-  /** Restricts the privileges of programs in the template's sandboxes, which leaves fewer ways to become root inside. Calls add up. */
+  /** Restricts the privileges of programs in the template's sandboxes, so that fewer ways to become root remain. Further calls add restrictions. */
   restrict(restrictions: TemplateRestrictions): Template {
     return this.change({ restrictions: { ...this.parts.restrictions, ...restrictions } });
   }
 
   /**
-   * Whether sandboxes start from the memory of one in which the start command was ready (default, where the server can), or each runs the start
-   * command. Turn it off for programs that must not begin as copies of one another: generators of random numbers that they have
-   * seeded themselves give the same numbers.
+   * True, the default: sandboxes start from the saved memory of a sandbox in which the start command was ready, if the server supports it. False: each
+   * sandbox runs the start command. Use false for programs that must not begin as copies of one another: random number generators that they
+   * have seeded themselves give the same numbers in each copy.
    */
   startFromMemory(enabled: boolean): Template {
     return this.change({ startFromMemory: enabled });
   }
 
   /**
-   * Builds the template under a name (`name` or `name:tag`) and waits for it. Equal steps of earlier builds are taken from the cache.
+   * Builds the template under a name (`name` or `name:tag`) and waits for the end. Steps that an earlier build has run come from the cache.
    *
-   * @throws BuildError when a step fails.
+   * @throws BuildError if a step fails.
    */
   async build(name: string, opts: TemplateBuildOpts = {}): Promise<calls.NewBuild> {
     const api = new ApiClient(resolveConfig(opts));
@@ -203,17 +203,17 @@ export class Template {
     return calls.buildStatus(new ApiClient(resolveConfig(opts)), build, opts.logsOffset ?? 0, {});
   }
 
-  /** Ends a build that runs. */
+  /** Cancels a running build. */
   static cancelBuild(build: calls.BuildRef, opts: ConnectionOptions = {}): Promise<void> {
     return calls.cancelBuild(new ApiClient(resolveConfig(opts)), build, {});
   }
 
-  /** True when the name is taken, by you or by others. */
+  /** True if the name is in use, by your team or another team. */
   static async exists(name: string, opts: ConnectionOptions = {}): Promise<boolean> {
     return (await calls.resolveName(new ApiClient(resolveConfig(opts)), name, {})) !== undefined;
   }
 
-  /** All templates of this API key's team: `for await (const info of Template.list())`. */
+  /** Lists all templates of this API key's team: `for await (const info of Template.list())`. */
   static list(
     opts: ConnectionOptions & { readonly limit?: number | undefined; readonly nextToken?: string | undefined } = {},
   ): Paginator<TemplateInfo> {
@@ -221,13 +221,13 @@ export class Template {
     return new Paginator((nextToken) => calls.listTemplates(api, opts.limit, nextToken, {}), opts.nextToken);
   }
 
-  /** Looks at a template, by name or id. */
+  /** Gets information about a template, by name or id. */
   static async getInfo(name: string, opts: ConnectionOptions = {}): Promise<TemplateInfo> {
     const api = new ApiClient(resolveConfig(opts));
     return calls.getTemplate(api, await calls.idOf(api, name), {});
   }
 
-  /** Deletes a template with all its builds, by name or id. False when there was none. Refused while sandboxes use it. */
+  /** Deletes a template with all its builds, by name or id. False if there is no such template. Refused while sandboxes use it. */
   static async delete(name: string, opts: ConnectionOptions = {}): Promise<boolean> {
     const api = new ApiClient(resolveConfig(opts));
     try {
@@ -238,7 +238,7 @@ export class Template {
     }
   }
 
-  /** Lets other teams start from a template, or no longer; by name or id. */
+  /** Sets whether other teams may use a template, by name or id. */
   static async setPublic(name: string, isPublic: boolean, opts: ConnectionOptions = {}): Promise<void> {
     const api = new ApiClient(resolveConfig(opts));
     await calls.setPublic(api, await calls.idOf(api, name), isPublic, {});
@@ -255,17 +255,17 @@ export class Template {
     return calls.assignTags(new ApiClient(resolveConfig(opts)), target, typeof tags === "string" ? [tags] : tags, {});
   }
 
-  /** Removes tags. Sandboxes can start from a build without a tag by its id (`name:<buildID>`) while its files are kept, some weeks at most. */
+  /** Removes tags. Sandboxes can still start from a build by its id (`name:<buildID>`) until its files are removed, after some weeks at most. */
   static removeTags(name: string, tags: string | readonly string[], opts: ConnectionOptions = {}): Promise<void> {
     return calls.removeTags(new ApiClient(resolveConfig(opts)), name, typeof tags === "string" ? [tags] : tags, {});
   }
 
-  /** Pushes a template (`name` or `name:tag`) to a registry as an OCI image, which other programs can run too. */
+  /** Pushes a template (`name` or `name:tag`) to a registry as an OCI image, which other programs can also run. */
   static push(name: string, reference: string, opts: PushOpts & ConnectionOptions = {}): Promise<PushedImage> {
     return pushTemplate(new ApiClient(resolveConfig(opts)), name, reference, opts);
   }
 
-  /** Writes a template (`name` or `name:tag`) as an OCI archive to a file, or piece by piece to a function. */
+  /** Writes a template (`name` or `name:tag`) as an OCI archive to a file, or passes it in pieces to a function. */
   static export(name: string, to: string | Sink, opts: ExportOpts & ConnectionOptions = {}): Promise<ExportedImage> {
     return exportTemplate(new ApiClient(resolveConfig(opts)), name, to, opts);
   }

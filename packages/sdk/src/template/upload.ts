@@ -17,9 +17,9 @@ import { urlEntries } from "./url-files.ts";
 
 /** Progress of the files of one COPY. */
 export interface UploadState {
-  /** Number of the step, from 1; 0 for the archive that a template begins with. */
+  /** Number of the step, from 1; 0 for the archive that the template begins with. */
   readonly step: number;
-  /** Stage that the step is in; undefined: the template itself. */
+  /** Stage of the step; undefined for a step of the template itself. */
   readonly stage?: string | undefined;
   readonly source: string;
   /** `cached`: the server has equal files already. */
@@ -29,9 +29,9 @@ export interface UploadState {
 }
 
 export interface UploadOpts extends RequestOptions {
-  /** True: nothing is taken from the cache. Default false. */
+  /** True: the build does not use the cache. Default false. */
   readonly skipCache?: boolean | undefined;
-  /** Called for each COPY as its files are packed and uploaded. */
+  /** Called for each COPY while its files are packed and uploaded. */
   readonly onUpload?: ((state: UploadState) => void) | undefined;
 }
 
