@@ -61,7 +61,7 @@ test("cp copies a directory in and out: bytes, names, modes, links, empty direct
   expect([readFileSync(join(source, "secret"), "utf8"), readlinkSync(join(source, "dangling"))]).toEqual(["changed\n", "elsewhere"]);
 }, 60_000);
 
-test("cp of DIRECTORY/. copies what is in the directory, in both directions, as cp -r does", async () => {
+test("cp of DIRECTORY/. copies the content of the directory, in both directions, as cp -r does", async () => {
   await using sandbox = await sandboxOf(platform());
   const source = join(directory, "contents");
   mkdirSync(join(source, "deep"), { recursive: true });
@@ -96,7 +96,7 @@ test("cp of DIRECTORY/. copies what is in the directory, in both directions, as 
   }
 }, 60_000);
 
-test("sandbox info shows what happens at the end of the lifetime, as sandbox create was told", async () => {
+test("sandbox info shows what happens at the end of the lifetime, as set by sandbox create", async () => {
   for (const [options, shown] of [
     [[], "kill"],
     [["--on-timeout", "pause", "--auto-resume"], "pause, auto-resume"],

@@ -7,9 +7,8 @@ import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
 /*
  * The real server, with the real driver, is killed as by `kill -9` before each step of every transition that keeps a sandbox, and each step fails
- * once: the sandbox and what runs in it are there afterwards, and can be used and killed. Creates and kills are in every-step.test.ts, commits of builds
- * in e2e/templates/crash.test.ts. A boot anew
- * ends what runs in the sandbox on purpose; its points are killed and failed with the fake driver (transitions.test.ts).
+ * once: afterwards the sandbox and its processes still exist, and can be used and killed. Creates and kills are in every-step.test.ts, commits of
+ * builds in e2e/templates/crash.test.ts. A boot anew ends the processes on purpose; transitions.test.ts kills and fails its points with the fake driver.
  */
 
 const platform = usePlatform({ faults: true });
@@ -21,18 +20,18 @@ type Ask = (path: string, body?: object) => Promise<ApiReply>;
 interface Way {
   readonly first?: (ask: Ask) => Promise<ApiReply>;
   readonly ask: (ask: Ask) => Promise<ApiReply>;
-  /** A server that dies behind this point leaves the sandbox paused. */
+  /** If the server dies after this point, the sandbox is paused. */
   readonly pausedBehind?: string;
 }
 
-/** How each transition is asked for, and what comes before it. A transition without its line does not compile. */
+/** The request for each transition, and the request before it. The code does not compile if a transition has no entry. */
 const WAYS: Readonly<Record<Kept, Way>> = {
-  // A pause whose image is complete is one, though the server died before it could say so.
+  // When the image of a pause is complete, the sandbox is paused, even if the server died before it wrote that to the store.
   pause: { ask: (ask) => ask("pause"), pausedBehind: "pause keep" },
   resume: { first: pauseToDisk, ask: (ask) => ask("resume"), pausedBehind: "resume intent" },
   rollback: { first: captured, ask: (ask) => ask("rollback", { snapshotID }), pausedBehind: "rollback keep" },
   snapshot: { ask: (ask) => ask("snapshots") },
-  // A copy that is made before the server dies is a sandbox, as after a create whose answer is lost.
+  // A copy that was created before the server died stays, as after a create whose answer is lost.
   fork: { ask: (ask) => ask("fork") },
   setEnd: { ask: (ask) => ask("timeout", { timeout: 600 }) },
   setEgress: {
@@ -95,7 +94,7 @@ async function goesOn(state: "running" | "paused"): Promise<void> {
   await eventually("it goes on counting", async () => (await counted())[1] > count);
 }
 
-/** Whether the server is behind this point of its own, with the driver's steps in it, when it comes to `point`. */
+/** True if the server has passed this point of its own, with the driver's steps in it, when it reaches `point`. */
 function isBehind(name: Kept, point: TransitionPoint, behind: string | undefined): boolean {
   const points = TRANSITION_POINTS[name];
   const servers = points.filter(({ layer }) => layer === "server");

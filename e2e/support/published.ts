@@ -47,7 +47,7 @@ export async function deno(): Promise<string> {
   return join(await installNpm("deno", join(CHECKOUT, "e2e/sdk/deno")), "node_modules/@deno/linux-x64-glibc/deno");
 }
 
-/** Bun takes the versions and hashes of package-lock.json as npm does, with a tenth of npm's CPU time. No package here needs its install script. */
+/** Bun installs the versions and checks the hashes of package-lock.json as npm does, in a tenth of npm's CPU time. No package needs an install script. */
 function installNpm(kind: string, from: string): Promise<string> {
   const files = ["package.json", "package-lock.json", ".npmrc"].map((name) => join(from, name));
   return installOnce(kind, files, async (directory) => {
@@ -73,15 +73,15 @@ export function pythonClient(): Promise<string> {
   return installPython("python", join(DIRECTORY, "python/requirements.txt"));
 }
 
-/** The interpreter itself: what stands in the PATH may be a shell script that looks for one, at each start. */
+/** The Python program itself: `python3` in the PATH may be a shell script that looks for the program at each start. */
 async function pythonProgram(): Promise<string> {
   return (await mustRun(["python3", "-c", "import sys; print(sys.executable)"], {})).trim();
 }
 
-/** The one that comes with Python may be older, and then takes twice as long: it looks at each file of each version that a package ever had. */
+/** An exact version of pip: the one that comes with Python may be older, and takes twice as long, because it checks each file of all versions of a package. */
 const PIP = "pip==26.3";
 
-/** A Python with pip. The directory is moved after it was made, so that only `bin/python -m pip` works: scripts would name the old place. */
+/** A Python with pip. The directory is renamed later, so only `bin/python -m pip` works: scripts have the old path. */
 async function pip(python: string): Promise<string> {
   const make = async (directory: string) => {
     await mustRun([python, "-m", "venv", directory], {});
@@ -94,12 +94,12 @@ async function installPython(kind: string, requirements: string): Promise<string
   const python = await pythonProgram();
   const install = async (directory: string) => {
     const target = join(directory, "packages");
-    // Python compiles the few modules that are imported when they are; pip would compile all, which takes as long as the rest of its work.
+    // Python compiles modules when they are imported, which are few. pip would compile all, which takes as long as the rest of its work.
     const options = ["-q", "--no-compile", "--target", target, "-r", requirements];
     await mustRun([await pip(python), "-m", "pip", "install", ...options], {});
     writeFileSync(
       join(directory, "python"),
-      // A checkout's programs are compiled elsewhere than in the checkout.
+      // Compiled modules are not written to the checkout.
       `#!/bin/sh\nPYTHONPYCACHEPREFIX="\${0%/*}/bytecode" PYTHONPATH="\${0%/*}/packages" exec '${python}' "$@"\n`,
       { mode: 0o755 },
     );

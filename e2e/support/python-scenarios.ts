@@ -6,7 +6,7 @@ import { pythonClient } from "./published.ts";
 const PROGRAM = join(CHECKOUT, "e2e/clients/python/run.py");
 
 interface Ended {
-  /** Negative: the signal that has ended it; -14 when it took longer than its limit. */
+  /** A negative number: the signal that ended the scenario; -14 if it exceeded its limit. */
   readonly exitCode: number;
   readonly output: string;
 }

@@ -113,7 +113,7 @@ describe("limits hold", () => {
       expect((await machine.driver.stats(greedy.handle)).processes).toBeLessThanOrEqual(PROCESSES + 64);
       expect((await bomb).output).toMatch(/Resource temporarily unavailable|Cannot allocate memory/);
       expect((await machine.driver.inspect(greedy.handle)).phase).toBe("running");
-      // The bomb goes on, and the agent still answers.
+      // The fork bomb still runs, and the agent still answers.
       const { host, agentPort } = greedy.address;
       expect((await fetch(`http://${host}:${agentPort}/health`)).status).toBe(204);
       await reboot();

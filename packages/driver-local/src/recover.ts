@@ -75,7 +75,7 @@ export function isDamaged(parts: LocalParts, id: SandboxId): boolean {
 }
 
 /**
- * What is kept of the sandbox is unknown: the pool is not mounted, or cannot read what it failed to write before, or the generation is damaged.
+ * True if the stored state of the sandbox cannot be read: the pool is not mounted, or cannot read what it failed to write before, or the generation is damaged.
  */
 const isUnreadable = (error: unknown) =>
   hasErrno(error, "EIO") || isAppError(error, "pool_not_mounted") || isAppError(error, "bad_generation");

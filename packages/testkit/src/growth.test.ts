@@ -7,7 +7,7 @@ const spin = (steps: number) => {
   return sum;
 };
 
-test("tells work in proportion to its size from work in proportion to the square", async () => {
+test("distinguishes linear from quadratic time", async () => {
   expect(await isLinear((size) => spin(1_000 * size), 100)).toBe(true);
   expect(await isLinear(async (size) => spin(size * size), 300)).toBe(false);
 });

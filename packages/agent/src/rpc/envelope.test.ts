@@ -58,7 +58,7 @@ describe("readEnvelopes", () => {
       for (let at = 0; at < large.length; at += 1_000) chunks.push(large.subarray(at, at + 1_000));
       expect((await read(chunks))[0]?.length).toBe(length);
     };
-    // Joined with every chunk, its bytes would be copied once for each chunk.
+    // If every chunk were joined with the earlier ones, the bytes would be copied once for each chunk.
     expect(await isLinear(readMessageOf, 500_000)).toBe(true);
   });
 });

@@ -22,7 +22,7 @@ export interface Download {
   readonly context: CliContext;
 }
 
-/** Copies a file or directory, or with `/.` what is in a directory, out of a sandbox. Nothing that the sandbox says can make it write outside of `target`. */
+/** Copies a file or directory, or with `/.` the content of a directory, from a sandbox. No answer of the sandbox can cause a write outside of `target`. */
 export async function download(
   sandbox: Sandbox,
   source: string,

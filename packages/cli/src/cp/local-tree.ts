@@ -49,7 +49,7 @@ export function localFile(source: string, path: string): LocalFile {
   return { path, source, size, mode: mode & 0o777 };
 }
 
-/** True for `.` and `directory/.`, which mean what is in the directory, as for `cp -r`. */
+/** True for `.` and `directory/.`, which mean the content of the directory, as for `cp -r`. */
 export const isContents = (source: string): boolean => /(?:^|\/)\.$/.test(source);
 
 /** What is at a local path, or undefined. The path itself may be a link; it is followed. */

@@ -17,7 +17,7 @@ const ARGUMENTS_AT_ONCE = 500;
 /** Mode that the agent gives to uploaded files. */
 const DEFAULT_MODE = 0o644;
 
-/** Copies a local file or directory, or with `/.` what is in a directory, into a sandbox. */
+/** Copies a local file or directory, or with `/.` the content of a directory, to a sandbox. */
 export async function upload(
   sandbox: Sandbox,
   source: string,

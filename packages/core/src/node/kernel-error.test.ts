@@ -3,16 +3,16 @@ import { constants } from "node:os";
 import { fromErrno, KernelError } from "./errno.ts";
 import { errnoName } from "./kernel-error.ts";
 
-/** Second names of numbers that have two. */
+/** The second names of numbers with two names. */
 const ALIASES = ["EWOULDBLOCK", "ENOTSUP", "EDEADLOCK"];
 
-test("every number of which Node knows the name has this name", () => {
+test("numbers that Node knows have Node's names", () => {
   const known = Object.entries(constants.errno).filter(([name]) => !ALIASES.includes(name));
   expect(known.length).toBeGreaterThan(70);
   expect(known.map(([, number]) => errnoName(number))).toEqual(known.map(([name]) => name));
 });
 
-test("numbers that Node does not know have their names, and others are numbers", () => {
+test("numbers that Node does not know have the kernel's names, and unknown numbers become `E<number>`", () => {
   expect([15, 87, 117, 132, 133].map(errnoName)).toEqual(["ENOTBLK", "EUSERS", "EUCLEAN", "ERFKILL", "EHWPOISON"]);
   expect([0, 41, 58, 134, 999].map(errnoName)).toEqual(["E0", "E41", "E58", "E134", "E999"]);
 });

@@ -1,6 +1,6 @@
 /**
- * The kernel's names of error numbers, the first name where a number has two, and of EOPNOTSUPP and ENOTSUP the more usual one. They are the same on x86-64 and
- * on 64-bit ARM (include/uapi/asm-generic/errno.h). Node's own table lacks some that the kernel returns to us, such as EUSERS.
+ * The kernel's names of error numbers, in order. If a number has two names, the first one, but EOPNOTSUPP, which is more usual than ENOTSUP. They are the
+ * same on x86-64 and on 64-bit ARM (include/uapi/asm-generic/errno.h). Node's own table does not have some that the driver meets, such as EUSERS.
  */
 const NAMES =
   "EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST EXDEV ENODEV ENOTDIR EISDIR EINVAL " +

@@ -78,7 +78,7 @@ test("a sandbox at its memory limit is paused and resumed, and none of its proce
   }
   process.kill(holderOf(handle), "SIGUSR2");
   await eventually("its memory is freed", async () => (await left()) > LIMIT / 2);
-  // It says so only after it has freed the memory.
+  // It reports this only after it has freed the memory.
   const told = async () => (await exec(await driver.address(handle), "cat /root/told")).output;
   await eventually("it says whether its memory is unchanged", async () => ["same", "other"].includes(await told()));
   expect(await told()).toBe("same");

@@ -12,7 +12,7 @@ import { useTestMachine } from "../testing/use-test-machine.ts";
 import { SET_LOCKS } from "./restore.ts";
 import { canSetLocks } from "./set-locks.ts";
 
-/** Counts in a file, which is whole whenever it is read. */
+/** Counts in a file that is complete at every moment. */
 const COUNT = "n=0; while n=$((n+1)); do echo $n > /root/new; mv /root/new /root/count; sleep 0.02; done";
 
 describe("pause and resume", () => {

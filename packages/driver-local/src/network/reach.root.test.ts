@@ -226,7 +226,7 @@ describe("the outside", () => {
     const fromOutside = () => inNetworkNamespace(lab.outside, () => tryTcp(inside, PORT));
     expect(await tryTcp(inside, PORT)).toBe("hello 192.0.2.1");
     expect(await fromOutside()).toBe("silence");
-    // Without the rule the same connection is let through.
+    // Without the rule the same connection is allowed.
     const chain = ["inet", "boxyard_0000aaaa", "forward"];
     const listed = await run("nft", "--handle", "list", "chain", ...chain);
     const [, rule = "", handle = ""] = /(iifname "eth0" oifgroup != \d+ drop) .*# handle (\d+)$/m.exec(listed) ?? [];

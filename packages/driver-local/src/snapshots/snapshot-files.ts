@@ -20,7 +20,7 @@ export interface SnapshotFile extends Omit<SnapshotInfo, "damaged">, Pick<Genera
   readonly remapped: readonly string[];
 }
 
-/** A snapshot whose marker is there, but cannot be read. */
+/** A snapshot whose marker exists, but cannot be read. */
 export interface DamagedSnapshot {
   readonly id: string;
   readonly damaged: true;

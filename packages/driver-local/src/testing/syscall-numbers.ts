@@ -30,5 +30,5 @@ const ARM64: typeof X64 = {
   bpf: 280,
   userfaultfd: 282,
 };
-/** Numbers of the system calls that a hostile program would try, which the driver itself does not make (`sys/numbers.ts`). */
+/** Numbers of system calls that a hostile program would try, except those that the driver uses too (`sys/numbers.ts`). */
 export const NUMBERS = process.arch === "arm64" ? ARM64 : X64;

@@ -5,7 +5,7 @@ import { TestMachine } from "./machine.ts";
 /** Set-up takes minutes where the machine is emulated. */
 const SET_UP_MS = 600_000;
 
-/** A machine for the tests of this file, or of this `describe`: set up before the first, and disposed of after the last. Without a runtime the driver chooses. */
+/** A machine for the tests of this file or `describe`. It is set up before the first test and released after the last. Default runtime: the driver's choice. */
 export function useTestMachine(runtime?: RuntimeName): TestMachine {
   const machine = TestMachine.unmade(runtime);
   beforeAll(() => machine.setUp(), SET_UP_MS);

@@ -12,7 +12,7 @@ export type { ContractSubject } from "./subject.ts";
 /** A real driver first sets up a machine, which may be emulated. */
 const MAKE_TIMEOUT_MS = 600_000;
 
-/** The suites, each with the interface whose prose it proves. */
+/** The suites, each with the interface that it tests. */
 const SUITES = {
   /** `RuntimeDriver` */
   runtime: runtimeTests,
@@ -32,7 +32,7 @@ export type SuiteName = keyof typeof SUITES;
 
 const ALL_SUITES = Object.keys(SUITES) as readonly SuiteName[];
 
-/** Proves the guarantees in the prose of a driver's parts; the same suites for every driver. Uses `bun:test`. */
+/** Tests the documented guarantees of a driver's parts, with the same suites for every driver. Uses `bun:test`. */
 export function driverContract(name: string, make: () => Promise<ContractSubject>, suites: readonly SuiteName[] = ALL_SUITES): void {
   describe(`driver contract: ${name}`, () => {
     const holder: { subject?: ContractSubject } = {};

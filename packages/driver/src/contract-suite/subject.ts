@@ -6,7 +6,7 @@ import type { AgentAddress, SandboxHandle, SandboxSpec } from "../runtime/types.
 export interface ContractSubject {
   /** The current driver: another one after `reopen`. */
   readonly driver: SandboxDriver;
-  /** A valid spec with a fresh id and an image that is there, and boots. */
+  /** A valid spec with a new id and an existing image that boots. */
   spec(): SandboxSpec;
   /** Closes the driver and opens another on the same machine, as a restarted server does. */
   reopen(): Promise<void>;
@@ -51,7 +51,7 @@ export async function reasonOf(promise: Promise<unknown>): Promise<string> {
   );
 }
 
-/** Both in one text. */
+/** Standard output and standard error in one text. */
 export async function failure(promise: Promise<unknown>): Promise<string> {
   return promise.then(
     () => "resolved",

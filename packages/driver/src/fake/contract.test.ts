@@ -12,7 +12,7 @@ interface Kind {
   readonly keepsProcesses?: boolean;
 }
 
-/** The suites of what works without the capability `images`. */
+/** The suites that a driver without the capability `images` passes. */
 const WITHOUT_IMAGES: readonly SuiteName[] = ["runtime", "network", "snapshots", "checkpoint"];
 
 driverContract("fake", () => makeSubject({}));

@@ -18,7 +18,7 @@ export interface FakeSandbox {
   damaged: boolean;
   /** True: what is kept of its generation cannot be read. */
   generationDamaged: boolean;
-  /** True: it is paused, and its processes are still in memory. */
+  /** True: the sandbox is paused, and its processes are still in memory. */
   standing: boolean;
   /** True after a `create` that was stopped in the middle: the sandbox is listed and can be destroyed, nothing else. */
   halfMade: boolean;
@@ -52,7 +52,7 @@ export class FakeWorld {
   checkpoint: CheckpointAbility = "memory";
   /** Capabilities that drivers lack which are made after they were added. */
   readonly lacks = new Set<Lackable>();
-  /** Capability `maxLayers` of drivers that are made after it was set. */
+  /** Capability `maxLayers` of drivers that are created later. */
   maxLayers = 20;
   /** Pauses with memory leave the processes in memory, until a resume or `reclaim`. */
   keepsProcesses = false;

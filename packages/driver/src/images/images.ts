@@ -51,8 +51,8 @@ export interface ImageCapabilities extends LayerCapabilities {
 
 export interface LayerCapabilities {
   /**
-   * Most layers a sandbox can stand on, 0 without `images`; `create` refuses more with `invalid_argument`, reason `too_many_layers`. `mergeLayers` makes one
-   * of many.
+   * Largest number of layers of a sandbox, 0 without `images`; `create` refuses more with `invalid_argument`, reason `too_many_layers`. `mergeLayers` makes
+   * one layer from several.
    */
   readonly maxLayers: number;
   /**
@@ -64,7 +64,7 @@ export interface LayerCapabilities {
 
 /** Makes and exports layers. */
 export interface LayerMaker {
-  /** Those of `SandboxDriver.capabilities` that are about layers, for users of the store alone. */
+  /** The `SandboxDriver.capabilities` for layers, for code that uses only this part. */
   readonly capabilities: LayerCapabilities;
 
   /**

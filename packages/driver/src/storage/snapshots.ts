@@ -70,7 +70,7 @@ export interface SnapshotInfo {
   readonly damaged?: true;
 }
 
-/** What `SnapshotStore.list` says of a damaged snapshot. */
+/** The entry of a damaged snapshot in `SnapshotStore.list`. */
 export const damagedSnapshot = (id: string): SnapshotInfo => ({
   ...{ id, memory: false, layers: [], memoryBytes: 0, diskUsedBytes: 0, createdAt: 0 },
   damaged: true,

@@ -23,7 +23,7 @@ export type LogText = Pick<SandboxLogLine, "level" | "message" | "fields">;
 export function isLogged({ action, before }: StoreEvent): boolean {
   const from = before?.state;
   if (action === "sandbox.running") return from === "creating" || from === "resuming";
-  // From other states it is paused again. The sandbox whose processes could not be replaced is paused by that.
+  // From other states the sandbox is paused again. A sandbox whose processes could not be replaced is paused.
   if (action === "sandbox.paused") return from === "pausing" || from === "rollingBack" || from === "rebooting";
   // If the store did not take the event `sandbox.killing`, `sandbox.dead` is the first event of the end.
   return action === "sandbox.killing" || (action === "sandbox.dead" && from !== "killing");

@@ -97,14 +97,14 @@ export const problems = {
       text: `The sandbox ${id} is being paused or resumed. Try again in a moment, or resume it with a client.`,
     },
   }),
-  /** `refusal` says which resource or limit is short, which is for holders of a key only: visitors of the sandbox learn when they may try again. */
+  /** `refusal` names the missing resource or the limit. Only holders of a key may see it; visitors of the sandbox only get the time of the next try. */
   noRoom: (id: string, { code, reason, details }: AppError): ProxyProblem => ({
     status: HTTP_STATUS[code],
     retryAfter: Number(details.retryAfter),
     body: {
       ...ids(id),
       message: "The sandbox is paused, and there is no room to resume it now",
-      // The API gives a 429 no `error_code` either.
+      // A 429 of the API has no `error_code` either.
       ...(code === "unavailable" && { error_code: reason }),
       code: HTTP_STATUS[code],
     },

@@ -76,7 +76,7 @@ export class Reach {
     if (isName ? isLoopback(host) || host.endsWith(".localhost") : !this.isPublic(host))
       throw this.refused(url, "it is not a public address");
     if (this.proxyOf(url) !== undefined) return undefined;
-    // A look-up of a name may take long and cannot be cancelled.
+    // The resolution of a name may take long and cannot be cancelled.
     const addresses = isName ? await unlessAborted(this.lookup(host), signal) : [host];
     if (addresses.length === 0) {
       throw new AppError("unavailable", `${url.host} cannot be reached: there is no such host`, { reason: "registry_unreachable" });

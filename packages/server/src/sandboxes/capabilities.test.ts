@@ -60,7 +60,7 @@ test("a template cannot be built, which the request for it says", async () => {
   expect([status, body.message]).toEqual([501, expect.stringContaining("Templates cannot be built on this server")]);
 });
 
-test("a template cannot be built where sandboxes stand on one layer only, which the request for it says", async () => {
+test("if sandboxes can only have one layer, the request for a template is refused with this reason", async () => {
   await using flat = new Place();
   flat.world.maxLayers = 1;
   const server = await flat.boot();

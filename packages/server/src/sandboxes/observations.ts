@@ -15,16 +15,16 @@ export interface ObservationsParts {
   readonly logs: SandboxLogs;
 }
 
-/** Unix seconds, both included. */
+/** In Unix seconds, both included. */
 export interface MetricRange {
   readonly start?: number | undefined;
   readonly end?: number | undefined;
 }
 
-/** Most sandboxes of one request for metrics. */
+/** Largest number of sandboxes in one request for metrics. */
 const MAX_METRIC_IDS = 100;
 
-/** What the server has observed of a team's sandboxes: their logs, their use of the machine, and whether they answer. */
+/** The server's observations of a team's sandboxes: their logs, their metrics, and whether their agents answer. */
 export class Observations {
   private readonly parts: ObservationsParts;
 
@@ -32,7 +32,7 @@ export class Observations {
     this.parts = parts;
   }
 
-  /** True when the sandbox runs and its agent does not answer any more. */
+  /** True if the sandbox runs and its agent no longer answers. */
   isUnresponsive(id: SandboxId): boolean {
     const { engine, liveness } = this.parts;
     return liveness.isUnresponsive(engine.sandboxes.find(id));

@@ -72,7 +72,7 @@ export function removalFailure(error: unknown): unknown {
 
 const NO_PLACE = "too_many_sandboxes";
 
-/** As many sandboxes of users run as may (`Admission`). */
+/** The largest number of sandboxes of users run already (`Admission`). */
 export function noPlace(maxSandboxes: number): AppError {
   const details = { retryAfter: 5 };
   return new AppError("resource_exhausted", `The maximum number of sandboxes (${maxSandboxes}) exists already`, {

@@ -42,7 +42,7 @@ export interface CreateOptions {
   /** Version of the API: one idempotency key may not be used for requests of two versions. */
   readonly version: string;
   readonly idempotencyKey?: string | undefined;
-  /** Aborts when the caller has gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 

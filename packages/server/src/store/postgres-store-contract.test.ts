@@ -73,11 +73,11 @@ test("goes on after the database was away, and refuses calls meanwhile with the 
   await store.close();
 }, 30_000);
 
-test("wakes readers of events after a commit that ends behind the limit, and is healthy again", async () => {
+test("wakes readers of events after a commit that ends after the limit, and is healthy again", async () => {
   const url = await postgres.database();
   await (await SqlStore.open({ url }, "here")).close();
   const holder = new SQL(url, { max: 1 });
-  // Each commit of an event waits for a lock, which `holder` has.
+  // Each commit of an event waits for a lock that `holder` holds.
   await holder.unsafe(`
     CREATE FUNCTION wait_for_lock() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END';
     CREATE CONSTRAINT TRIGGER late AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_for_lock();

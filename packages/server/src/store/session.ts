@@ -103,7 +103,7 @@ export class PostgresSession implements Session {
     }
   }
 
-  /** Also a commit that ends after the limit wakes the readers of events. */
+  /** A commit wakes the readers of events even if it ends after the limit. */
   private async commit<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     let open: OpenTransaction | undefined;
     const result = await this.raw.begin((tx) => {
@@ -122,8 +122,8 @@ export class PostgresSession implements Session {
   }
 
   /**
-   * The result of `answer`, or `unavailable` (reason `store_unavailable`) after the limit. The statement may still take place later: as with a lost
-   * answer, the caller does not know.
+   * The result of `answer`, or `unavailable` (reason `store_unavailable`) after the limit. The statement may still run later: as after a lost answer,
+   * the caller cannot know.
    */
   private inTime<T>(answer: Promise<T>): Promise<T> {
     const ms = this.answerMs;

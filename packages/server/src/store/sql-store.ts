@@ -30,7 +30,7 @@ function nameOf(place: StorePlace): string {
   return `The database ${host}${pathname} of DATABASE_URL`;
 }
 
-/** What a store and those of its transactions share. */
+/** The parts that a store shares with the stores of its transactions. */
 interface StoreParts {
   readonly health: StoreHealth;
   readonly place: StorePlace;

@@ -41,7 +41,7 @@ test.each(["latest_desc", "latest_asc", "name_asc", "name_desc"] as const)(
   },
 );
 
-test("the present tags come newest first, equal times by name, and are looked up as they are kept", () => {
+test("the present tags are listed newest first, with equal times by name, and are found by their stored names", () => {
   const history = historyOf({ v1: [5, 1], v2: [9], default: [5] });
   expect(history.current(TEAM, "app").map(({ tag }) => tag)).toEqual(["v2", "default", "v1"]);
   expect(history.lookUp(TEAM, "app", " V1")).toEqual({ tag: "v1", exists: true });

@@ -36,7 +36,7 @@ test("ends every sandbox, writes that to the store, and empties the quarantine",
   await after.close();
 });
 
-test("moves each sandbox through `killing`; one whose removal fails stays there, for the next server", async () => {
+test("moves each sandbox through `killing`; if its removal fails, it stays in `killing` for the next server", async () => {
   const world = new FakeWorld();
   const [gone, stays] = [sampleRecord({ state: "running" }), sampleRecord({ state: "paused" })];
   const file = join(directory, "boxyard.db");

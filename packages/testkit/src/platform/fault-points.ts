@@ -35,7 +35,7 @@ const inOrder = (steps: readonly string[]) => steps.flatMap((step) => [...at("se
 
 const LISTS = { ...TRANSITIONS, ...SEQUENCES };
 
-/** Every step of each transition and sequence, of the server's and of the driver's, in the order in which they come. */
+/** Every step of each transition and sequence, with the driver's steps, in their order. */
 export const TRANSITION_POINTS = Object.fromEntries(
   Object.entries(LISTS).map(([name, list]) => [name, inOrder(pointsOf(list))]),
 ) as Readonly<Record<keyof typeof LISTS, ReturnType<typeof inOrder>>>;

@@ -78,7 +78,7 @@ export function accountTests(subject: Subject): void {
     expect((await driver.inspect(handle)).phase).toBe("created");
   });
 
-  test("says what the machine can do, one sentence each", async () => {
+  test("describes each ability of the machine in one sentence", async () => {
     const { checks } = await subject().driver.fingerprint();
     expect(checks.length).toBeGreaterThan(0);
     for (const check of checks) {

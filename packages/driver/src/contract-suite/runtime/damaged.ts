@@ -3,7 +3,7 @@ import { boot, failure, health, listed, never, type Subject, TIMEOUT_MS } from "
 
 const DAMAGED = "data_loss state_damaged";
 
-/** Tests of what a driver does with a sandbox whose kept state is damaged. */
+/** Tests of a sandbox whose stored state is damaged. */
 export function damagedTests(subject: Subject): void {
   test(
     "is listed, not taken for a lost one, changed by no call, and works as before after a repair",

@@ -15,6 +15,6 @@ export function runtimeTests(subject: Subject): void {
   describe("destroy", () => destroyTests(subject));
   describe("freeze", () => freezeTests(subject));
   describe("restart of the server", () => restartTests(subject));
-  describe("a sandbox whose kept state is damaged", () => damagedTests(subject));
+  describe("a sandbox whose stored state is damaged", () => damagedTests(subject));
   describe("accounts", () => accountTests(subject));
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { boot, failure, type Subject, never as signal, TIMEOUT_MS } from "../subject.ts";
 import { freshTar, streamOf } from "../tars.ts";
 
-/** Proves the guarantees of `StorageDriver` for layers. */
+/** Tests the guarantees of `StorageDriver` for layers. */
 export function layerTests(subject: Subject): void {
   const importTar = (tar: Uint8Array) => subject().driver.images.importLayer(streamOf(tar), { signal });
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { SandboxHandle, SandboxSpec } from "../../runtime/types.ts";
 import { boot, codeOf, failure, health, never, reasonOf, type Subject, TIMEOUT_MS } from "../subject.ts";
 
-/** Proves the guarantees of `StorageDriver` for snapshots (`SnapshotStore`), and of `SandboxSpec.from`: with memory where the driver can keep it, and with the disk alone. */
+/** Tests the guarantees of `StorageDriver` for snapshots (`SnapshotStore`), and of `SandboxSpec.from`: with memory if the driver supports it, and with the disk only. */
 export function snapshotTests(subject: Subject): void {
   for (const memory of [true, false]) {
     const taken = new Taken(subject, memory);

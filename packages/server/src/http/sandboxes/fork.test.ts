@@ -172,13 +172,13 @@ test("a pause during a fork waits for the capture alone, and a fork during a pau
   expect([(await fork({})).status, (await pausing).status]).toEqual([409, 204]);
 });
 
-/** Every point of a fork, and of the transitions that it runs. */
+/** Every point of a fork and of its transitions. */
 const POINTS = [...pointsOf(TRANSITIONS.snapshot), ...pointsOf(TRANSITIONS.create), ...pointsOf(SEQUENCES.fork)];
-/** Killed here, a server leaves copies that are sandboxes already. */
+/** A server that is killed at this point leaves complete copies. */
 const hasCopies = (point: string) => point === "fork releaseSnapshot";
 
 describe.each(POINTS)("a fork with a fault at '%s'", (failing) => {
-  test.each(["before", "after"] as const)("(%s it) leaves no copy that its client does not know, and no snapshot", async (when) => {
+  test.each(["before", "after"] as const)("(%s it) leaves no copy without a result for the client, and no snapshot", async (when) => {
     await using place = new Place();
     let left = 0;
     const hook = (at: string) => (point: string) => {
@@ -199,7 +199,7 @@ describe.each(POINTS)("a fork with a fault at '%s'", (failing) => {
   });
 });
 
-test.each(POINTS)("a server removes what a server left that was killed during a fork (before %s)", async (point) => {
+test.each(POINTS)("after a kill during a fork (before %s), the next server removes what is left", async (point) => {
   await using place = new Place();
   const first = await place.boot();
   const { sandboxID } = await first.create();

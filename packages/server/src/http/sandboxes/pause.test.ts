@@ -215,7 +215,7 @@ describe("without room", () => {
     expect((await detail()).state).toBe("running");
   });
 
-  test("a request that would wake it is 429 with Retry-After while as many sandboxes run as may", async () => {
+  test("while the largest number of sandboxes run, a request that would wake it is answered with 429 and Retry-After", async () => {
     await using small = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "1" } });
     const { sandboxID } = await small.create({ autoPause: true, autoResume: { enabled: true } });
     await small.call("POST", `/sandboxes/${sandboxID}/pause`, {});

@@ -49,7 +49,7 @@ test("groups are sorted, searched and given in pages", async () => {
   expect(second.nextCursor).toBeNull();
 });
 
-test("groups go on behind the last tag of a page after it was removed", async () => {
+test("the next page of groups begins after the last tag of a page even if this tag was removed", async () => {
   await s.call("POST", "/templates/tags", { target: "app", tags: ["u1", "u2"] });
   const first = await groups("?tagsLimit=3&sort=name_desc");
   expect(first.tags.at(-1).tag).toBe("u2");

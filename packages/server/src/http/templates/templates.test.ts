@@ -145,7 +145,7 @@ describe("templates", () => {
     expect((await s.call("GET", "/default-templates")).body).toEqual([base]);
   });
 
-  test("go on behind the last template of a page after it was deleted", async () => {
+  test("the next page begins after the last template of a page even if this template was deleted", async () => {
     for (const name of ["page-1", "page-2", "page-3"]) await s.call("POST", "/v3/templates", { name });
     const ids = (await s.call("GET", "/templates")).body.map(({ templateID }: { templateID: string }) => templateID);
     const first = await s.call("GET", `/v2/templates?limit=${ids.length - 1}`);

@@ -94,7 +94,7 @@ export class Engine {
     });
   }
 
-  /** Runs a sequence, whose steps run transitions of several sandboxes; it waits for no turn itself. `about`: the sandbox that is named in the log. */
+  /** Runs a sequence, whose steps run transitions of several sandboxes. The sequence itself does not wait for a turn. `about`: the sandbox in the log. */
   runSequence<Context>(sequence: Sequence<Context>, context: Context, about: SandboxId, signal: AbortSignal): Promise<void> {
     return runSequence(this.parts, sequence, context, about, signal);
   }
@@ -107,7 +107,7 @@ export class Engine {
     // A transition in progress aborts and runs its undo actions. Then the removal has its turn.
     if (cause === "requested") sandbox.interrupt();
     await sandbox.queue.run(async () => {
-      // Where a failed transition could not be undone, the end of the processes says nothing: the pause may have ended them. The sweep asks the driver.
+      // After a transition that could not be undone, the end of the processes has no meaning: the pause may have ended them. The sweep asks the driver.
       if (sandbox.isEnding || (only && (sandbox.incarnation !== only || sandbox.pending))) return;
       // A client may have moved the end while the removal waited for its turn.
       if (cause === "timeout" && (sandbox.state !== "running" || sandbox.record.endAt > this.parts.clock.now()))

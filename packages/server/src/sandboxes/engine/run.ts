@@ -46,7 +46,7 @@ export async function runTransition<Input, Context extends TransitionContext>(
     await runSteps(steps, context, undo, signalOf(transition, sandbox, options), observerOf(parts, transition.name, took));
   } catch (error) {
     if (sandbox.state === transition.via && transition.onFailure === "return") {
-      // What could not be undone is left as a dead server leaves it: in `via`. The sweep asks `adopt.ts` for the answer.
+      // If it could not be undone, the sandbox stays in `via`, as after the death of a server. The sweep gets the answer from `adopt.ts`.
       if (!isUndone) sandbox.pending = "undo";
       if (isUndone || before.state === transition.via) await settle(sandbox, transition.settled?.(context) ?? settledAs(before), write);
     }
@@ -69,7 +69,7 @@ export async function runSequence<Context>(
   await runSteps(steps, context, undo, signal, observerOf(parts, name, {}));
 }
 
-/** Undo actions whose failures are logged, and told to `onFailed`. */
+/** Undo actions whose failures are logged and passed to `onFailed`. */
 function undoOf({ events, observer }: EngineParts, name: string, about: SandboxId, onFailed: () => void = () => {}): Cleanup {
   const failed = (_action: string, error: unknown) => {
     events.undoFailed(about, name, error);
@@ -106,7 +106,7 @@ const isEmpty = (change: SandboxChange): boolean => Object.keys(change).length =
 /** The change of the state; none for a transition that stays in its state and changes only the record. */
 const moveTo = ({ sandbox }: { readonly sandbox: Sandbox }, state: SandboxState) => (sandbox.state === state ? {} : { state });
 
-/** Writes where the sandbox is after a failure. If the store does not take that, the next change tells it; until then a restart finds `via`. */
+/** Writes the state after a failure. If the store does not accept it, the next change writes it; until then a restarted server finds `via`. */
 function settle(sandbox: Sandbox, { state, ...change }: Settled, write: Write): Promise<void> {
   return write(sandbox, { ...change, ...moveTo({ sandbox }, state) }, { first: "memory", ignoresStore: true });
 }

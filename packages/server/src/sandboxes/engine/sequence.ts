@@ -1,13 +1,13 @@
 import type { Step } from "@boxyard/core";
 
 /**
- * Work on several sandboxes as one ordered list of steps, whose points observers see like those of a transition. Each step runs transitions, in the
- * turns of their sandboxes. A sequence has no state of its own, and stores no intent: what a dead server leaves of it is what it leaves of these
- * transitions, and `transitions/adopt.ts` has the answer to each.
+ * An ordered list of steps on several sandboxes. Observers see its points like those of a transition. Each step runs transitions, in the turns of
+ * their sandboxes. A sequence has no state, and stores no intent: after the death of a server only its transitions can be unfinished, and
+ * `transitions/adopt.ts` has an answer for each of them.
  */
 export interface Sequence<Context> {
   readonly name: string;
-  /** In order. A step registers its undo before its deed; the undo actions run in reverse when a later step fails. */
+  /** The steps, in order. A step registers its undo action before it changes anything; if a later step fails, the undo actions run in reverse order. */
   readonly steps: readonly Step<Context>[];
 }
 

@@ -8,7 +8,7 @@ import type { AnySequence } from "./sequence.ts";
 export interface TransitionContext {
   readonly parts: EngineParts;
   readonly sandbox: Sandbox;
-  /** Writes a change of the record in the middle of the steps: to the store first, so that the next server finds what the sandbox has come to. */
+  /** Writes a change of the record between the steps: to the store first, so that the next server finds the present state of the sandbox. */
   change(change: RecordChange): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export interface Transition<Input, Context extends TransitionContext> {
   readonly limitMs?: number;
   /** Goes on when the store does not take the intent. For removals only: a full disk must not keep a sandbox alive. */
   readonly ignoresStore?: boolean;
-  /** A paused sandbox took no memory and no processes until now: the transition begins only when enough of the machine is free for it. */
+  /** True: a paused sandbox, which used no memory and no processes, uses them from now on, so the transition begins only if the machine has room. */
   readonly needsRoom?: boolean;
   /** Bytes of memory that the sandbox takes at once, where that may be more than what every start takes. */
   memoryToTake?(base: Pick<TransitionContext, "parts" | "sandbox">, input: Input): Promise<number>;
@@ -50,8 +50,8 @@ export interface Transition<Input, Context extends TransitionContext> {
   /** In order. A step registers its undo before its deed; the engine runs the undo actions in reverse. */
   readonly steps: readonly Step<Context>[];
   /**
-   * For `return`, after a failure and the undo actions: where the sandbox is, if that is not where it was before. A pause that has kept the sandbox
-   * is one, whatever fails after that. The store may hear of it later.
+   * For `return`, after a failure and the undo actions: the state of the sandbox, if it is not the former one. For example, when a pause has saved the
+   * sandbox, the sandbox is paused even if a later step fails. The store may get this state later.
    */
   settled?(context: Context): Settled | undefined;
   /** Changes of the record that are written together with `to`. */
@@ -62,7 +62,7 @@ export interface Transition<Input, Context extends TransitionContext> {
   failed?(context: Context, error: unknown): void;
 }
 
-/** A state, and what is written of the record with it. */
+/** A state, and the change of the record that is written with it. */
 export type Settled = RecordChange & { readonly state: LivingState };
 
 /** Milliseconds: of the whole transition, and of each point by name. */

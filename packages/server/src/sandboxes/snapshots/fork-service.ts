@@ -17,7 +17,7 @@ export interface ForkWish {
   readonly seconds: number;
   readonly count: number;
   readonly idempotencyKey?: string | undefined;
-  /** Aborts when the caller has gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 

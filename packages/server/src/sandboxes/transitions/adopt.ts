@@ -81,8 +81,8 @@ const backToPaused: Ask = async (parts, record, handle) => {
 };
 
 /**
- * The processes of the sandbox were to be replaced. That is undone: what was kept of the sandbox stays, and its owner or a request resumes it. A
- * record that names what the pause has kept has the incarnation of the new processes, or is one of a sandbox that was paused before.
+ * The processes of the sandbox were being replaced. This is undone: the saved state of the sandbox stays, and its owner or a request resumes it. If the
+ * record has a pause mode, its incarnation is that of the new processes, or the sandbox was paused before.
  */
 const undoReplacement: Ask = async (parts, record, handle) => {
   const { pauseMode, ...settings } = record.settings;

@@ -12,7 +12,7 @@ export interface BootAnewInput {
 
 export interface BootAnewContext extends Keeping, BootAnewInput {
   readonly before: SandboxRecord;
-  /** How much of its time the sandbox has left. */
+  /** The rest of the sandbox's lifetime. */
   readonly timeoutMs: number;
 }
 
@@ -29,7 +29,7 @@ const changeIncarnation: Step<BootAnewContext> = {
   run: (context) => context.change(withNextIncarnation(context, false)),
 };
 
-/** Tried twice: a resource may have been short for a moment. */
+/** Tried twice, because a resource may have been missing for a moment only. */
 const boot: Step<BootAnewContext> = {
   name: "boot",
   async run(context, undo, signal) {

@@ -20,7 +20,7 @@ const freeze: Step<CommitContext> = {
   },
 };
 
-/** A layer that nobody uses is collected. */
+/** A layer that no template uses is collected. */
 const commit: Step<CommitContext> = {
   name: "commit",
   async run({ parts, sandbox, leaveOut, made }, _undo, signal) {

@@ -16,7 +16,7 @@ export interface ForkParts extends MakerParts {
   readonly clock: Clock;
 }
 
-/** One copy, or the error that its create failed with. */
+/** One copy, or the error of its create. */
 export type Forked = { readonly record: SandboxRecord } | { readonly error: AppError };
 
 export interface ForkContext {
@@ -26,17 +26,17 @@ export interface ForkContext {
   readonly ids: readonly SandboxId[];
   /** Lifetime of each copy. */
   readonly timeoutMs: number;
-  /** Aborts when the caller has gone. */
+  /** Aborts when the client has disconnected. */
   readonly caller: AbortSignal;
-  /** The snapshot that the copies begin with; it is noted in no store. */
+  /** The snapshot from which the copies start; the store does not have it. */
   readonly held: HeldSnapshot;
-  /** The record of the source at its capture. */
+  /** The record of the source when the snapshot was taken. */
   captured: SandboxRecord;
   /** The results of `makeCopies`, in the order of the ids. */
   readonly copies: Forked[];
 }
 
-/** Copies of one fork that are made at once. Each passes the gate of all creates. */
+/** Number of copies of one fork that are created at the same time. Each one waits at the gate of all creates. */
 const AT_ONCE = 8;
 
 const capture: Step<ForkContext> = {
@@ -48,7 +48,7 @@ const capture: Step<ForkContext> = {
   },
 };
 
-/** A copy that cannot be made is an error among the results. When the caller has gone, who does not know the ids, all copies are removed. */
+/** If a copy cannot be created, its result is an error. If the client has disconnected, and so does not know the ids, all copies are removed. */
 const makeCopies: Step<ForkContext> = {
   name: "makeCopies",
   async run(context, undo) {
@@ -64,7 +64,7 @@ const makeCopies: Step<ForkContext> = {
   },
 };
 
-/** The copies do not need the snapshot. */
+/** The copies no longer need the snapshot. */
 const releaseSnapshot: Step<ForkContext> = { name: "releaseSnapshot", run: release };
 
 /** If the removal of the snapshot fails, the sweep removes it. Repeatable. */
@@ -86,9 +86,9 @@ async function endCopy({ engine }: ForkParts, id: SandboxId): Promise<void> {
 }
 
 /**
- * Makes copies of a running sandbox, each with ids, tokens and a lifetime of its own. This is no transition of the source, which runs on, and may
- * be paused or killed, while its copies are made; each copy is a sandbox with a `create` of its own. So it is a sequence: after a failure no copy is
- * left. A server that dies has made the copies whose creates were done, as with a create whose answer is lost; the others are removed.
+ * Makes copies of a running sandbox, each with its own ids, tokens and lifetime. This is a sequence, not a transition of the source: the source keeps
+ * running, and can be paused or killed, while a `create` makes each copy. After a failure no copy is left. If the server dies, the copies whose creates
+ * were complete stay, as after a create whose answer is lost; the others are removed.
  */
 export const fork: Sequence<ForkContext> = { name: "fork", steps: [capture, makeCopies, releaseSnapshot] };
 

@@ -12,7 +12,7 @@ export interface PauseInput {
 }
 
 export interface Keeping extends TransitionContext {
-  /** True once memory and disk are kept: that cannot be undone any more, and the sandbox has no processes whatever fails. */
+  /** True after memory and disk were saved. From then on the pause cannot be undone, and the sandbox has no processes even if a later step fails. */
   isKept: boolean;
 }
 

@@ -20,7 +20,7 @@ export interface ResumeInput {
 
 export interface ResumeContext extends TransitionContext, ResumeInput {}
 
-/** What the processes of a sandbox that has none begin with. */
+/** What the new processes of a paused sandbox start from. */
 interface Begin {
   readonly memory: boolean;
   /** This snapshot instead of the sandbox's generation (a rollback). */
@@ -69,7 +69,7 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
   failed: ({ parts, sandbox }, error) => parts.events.resumeFailed(sandbox.record, error),
 };
 
-/** The record of a sandbox that has processes again, and lives so long from now on. */
+/** The record of a sandbox that has processes again; `timeoutMs` is its lifetime from now. */
 export function started({ parts, sandbox }: TransitionContext, timeoutMs: number): RecordChange {
   const { pauseMode: _, ...settings } = sandbox.record.settings;
   const startedAt = parts.clock.now();

@@ -6,19 +6,19 @@ import { freezeCommands, type Keeping, keepSandbox, modeOf, PAUSE_MS } from "./p
 import { dropGeneration, initAgent, RESUME_MS, started, startFrom } from "./resume.ts";
 
 export interface RollbackInput {
-  /** The sandbox goes on from this snapshot. */
+  /** The sandbox continues from this snapshot. */
   readonly from: SnapshotRef;
 }
 
 export interface RollbackContext extends Keeping, RollbackInput {
   readonly before: SandboxRecord;
-  /** How long the sandbox lives from now on: a running one as long as it had left. */
+  /** Lifetime of the sandbox from now; a running sandbox keeps the rest of its lifetime. */
   readonly timeoutMs: number;
   /** True once the sandbox runs as before, because the rollback failed after its processes had ended. */
   runsAsBefore: boolean;
 }
 
-/** A sandbox that is paused has its generation already. */
+/** A paused sandbox has its generation already. */
 const isPaused = ({ before }: RollbackContext) => before.state === "paused";
 
 const freeze: Step<RollbackContext> = {
@@ -28,7 +28,7 @@ const freeze: Step<RollbackContext> = {
   },
 };
 
-/** What the sandbox is now is kept, so that it can go on as it was when the rollback fails. */
+/** Saves the present state of the sandbox, so that the sandbox can continue from it if the rollback fails. */
 const keep: Step<RollbackContext> = {
   name: "keep",
   async run(context, undo, signal) {
@@ -40,13 +40,13 @@ const keep: Step<RollbackContext> = {
 
 const keepsMemory = ({ parts }: RollbackContext) => parts.driver.capabilities.checkpoint === "memory";
 
-/** From here on the record is one of new processes: the next server goes back to what was kept. */
+/** From here on the record is for new processes. If this server dies, the next server returns the sandbox to the saved state. */
 const changeIncarnation: Step<RollbackContext> = {
   name: "changeIncarnation",
   run: (context) => context.change(withNextIncarnation(context, keepsMemory(context))),
 };
 
-/** The record for new processes of a sandbox whose former processes were kept, with their memory or without. */
+/** The record for new processes of a sandbox whose former state was saved, with memory or without. */
 export function withNextIncarnation({ before }: Pick<RollbackContext, "before">, memory: boolean): RecordChange {
   const pauseMode = before.settings.pauseMode ?? modeOf(memory);
   return { incarnation: before.incarnation + 1, settings: { ...before.settings, pauseMode } };
@@ -62,8 +62,8 @@ const init: Step<RollbackContext> = {
 };
 
 /**
- * Lets the sandbox go on from what was kept of it. Its generation is dropped before anybody hears that it runs: a server that dies after that
- * recovers it, and does not go back to the generation.
+ * Starts the sandbox again from its saved state. Its generation is dropped before any client sees that the sandbox runs: if the server dies
+ * after that, the next server recovers the running sandbox, and does not return to the generation.
  */
 async function runAsBefore(context: RollbackContext): Promise<void> {
   const { parts, sandbox, isKept } = context;
@@ -87,8 +87,8 @@ async function runAsBefore(context: RollbackContext): Promise<void> {
 }
 
 /**
- * Sets a sandbox back to a snapshot: its processes are kept as by a pause and end, and others start from the snapshot. When a step fails, the
- * sandbox runs on as before, or stays paused as before; one whose processes cannot start again is paused. A server that dies after `keep` leaves it paused.
+ * Resets a sandbox to a snapshot: saves its present state as a pause does, ends its processes, and starts others from the snapshot. If a step fails, the
+ * sandbox keeps running or stays paused as before; if its processes cannot start again, it is paused. If the server dies after `keep`, it is paused.
  */
 export const rollback: Transition<RollbackInput, RollbackContext> = {
   name: "rollback",
@@ -118,7 +118,7 @@ export const rollback: Transition<RollbackInput, RollbackContext> = {
   failed: ({ parts, sandbox }, error) => parts.events.rollbackFailed(sandbox.record, error),
 };
 
-/** Where a sandbox is whose processes were kept, and whose new ones did not start. */
+/** The state of a sandbox whose former state was saved, and whose new processes did not start. */
 export function asPaused({ parts, before }: Pick<RollbackContext, "parts" | "before">, memory: boolean) {
   const settings = { ...before.settings, pauseMode: modeOf(memory) };
   return { state: "paused", endAt: parts.clock.now(), incarnation: before.incarnation, settings } as const;

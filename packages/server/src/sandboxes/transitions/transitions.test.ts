@@ -12,7 +12,7 @@ import { SEQUENCES, TRANSITIONS, type TransitionName } from "./index.ts";
 const LIVING = Object.keys(MOVES).filter((state) => state !== "dead") as LivingState[];
 const transitions = Object.values(TRANSITIONS) as readonly AnyTransition[];
 
-/** How an input is called that is about a paused sandbox, where the others are about a running one. */
+/** The names of inputs for a paused sandbox; the others are for a running one. */
 const OF_PAUSED = "of a paused sandbox";
 
 type Ask = (s: TestServer, id: string) => Promise<{ status: number }>;
@@ -39,7 +39,7 @@ const createWithCommands: Ask = async (s, id) => {
   return s.call("POST", "/v2/sandboxes", { templateID: "with-commands" });
 };
 
-/** What the server asks of itself, with a status as if a client had asked. */
+/** Runs a transition that only the server starts, and returns a status as for a client. */
 const asAsked = (work: Promise<unknown>): Promise<{ status: number }> =>
   work.then(
     () => ({ status: 204 }),
@@ -60,8 +60,8 @@ const rollbackTo =
     s.call("POST", `/sandboxes/${id}/rollback`, { snapshotID: await snapshotOf(s, id, memory) });
 
 /**
- * How a client asks for each transition, with each kind of input; `id` is a sandbox in a state from which it may begin. A transition without its
- * line does not compile.
+ * The request for each transition, with each kind of input. `id` is a sandbox in a state from which the transition may begin. The code does not compile
+ * if a transition has no entry.
  */
 const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
   create: {
@@ -89,9 +89,9 @@ const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
       return pauseFirst(rollbackTo(true))(s, id);
     },
   },
-  // A build asks for it.
+  // Only a build uses it.
   commitLayer: { "of a sandbox": commitOf },
-  // A sandbox that a boot anew leaves paused is resumed by its client.
+  // If a boot anew leaves a sandbox paused, the client resumes it.
   bootAnew: {
     "of a running sandbox": (s, id) =>
       sandboxOf(s, id).state === "paused" ? s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 }) : bootAnewOf(s, id),
@@ -99,13 +99,13 @@ const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
 };
 
 interface Fault {
-  /** State of the sandbox that is asked for it, but for those of `OF_PAUSED`. */
+  /** State of the sandbox before the transition, except for inputs of `OF_PAUSED`. */
   readonly before: LivingState;
   /** A fault after this point does not stop the transition; a fault before it leads to the undo. */
   readonly noReturn: string;
   /** The statuses that a client gets for a fault before that point, and after it. */
   readonly statuses: readonly [before: number, after: number];
-  /** From the end of this point until `noReturn`, the sandbox is paused after the death of the server, and after a fault if that is said. */
+  /** Between the end of this point and `noReturn`, the death of the server leaves the sandbox paused; a fault does too if `byFault` is true. */
   readonly paused?: { readonly after: string; readonly byFault: boolean };
 }
 
@@ -162,8 +162,8 @@ async function withSandbox(
 }
 
 /**
- * Sandboxes in memory, store and driver agree, none is in a state between two others, and nothing of one that runs is frozen. The next server keeps
- * snapshots for a time that the store does not know.
+ * True if memory, store and driver have the same sandboxes, each runs or is paused, and no running one is frozen. The next server may still have
+ * snapshots that the store does not have.
  */
 async function isConsistent(s: TestServer, place: Place, isNextServer = false): Promise<boolean> {
   const records = await s.server.context.store.listLiving();
@@ -188,14 +188,14 @@ async function isConsistent(s: TestServer, place: Place, isNextServer = false): 
 
 type When = "before" | "after";
 
-/** What a fault before or after a point of a transition leads to: whether the transition is done anyway, and the state of the sandbox. */
+/** The effect of a fault before or after a point of a transition: whether the transition still completes, and the state of the sandbox. */
 function outcomeOf(name: TransitionName, input: string, failing: string) {
   const transition = TRANSITIONS[name] as AnyTransition;
   const { before, noReturn, paused } = FAULT[name];
   const placeOf = (point: string) => pointsOf(transition).indexOf(point);
   const isBehind = (point: string, when: When) => placeOf(failing) >= placeOf(point) + (when === "after" ? 0 : 1);
   const isPast = (when: When) => isBehind(noReturn, when);
-  /** `isFault`: not the death of the server. */
+  /** `isFault`: false for the death of the server. */
   const stateAfter = (when: When, isFault: boolean): SandboxState => {
     if (isPast(when)) return transition.to;
     if (paused && isBehind(paused.after, when) && (paused.byFault || !isFault)) return "paused";
@@ -239,7 +239,7 @@ describe.each(places)("%s %s that fails at '%s'", (name, input, failing) => {
     const second = await place.boot({ observer });
     void ask(second, id).catch(() => undefined);
     await reached;
-    // A request ends with its server; what the server asked of itself never does.
+    // A request ends with its server; the promise of a transition that the server itself started never settles.
     await place.crash(second);
     const third = await place.boot();
     await third.server.adoption.removals;
@@ -251,7 +251,7 @@ describe.each(places)("%s %s that fails at '%s'", (name, input, failing) => {
   });
 });
 
-// The undo of a create is the transition `kill`, and a removal has none.
+// The undo of a create is the transition `kill`, and a kill has no undo.
 const returning = places.filter(([name]) => TRANSITIONS[name].onFailure === "return");
 
 test.each(returning)("%s %s that fails after '%s', and whose undo actions fail, is undone by the sweep", async (name, input, failing) => {
@@ -276,7 +276,7 @@ test.each(returning)("%s %s that fails after '%s', and whose undo actions fail, 
 
 type SequenceName = keyof typeof SEQUENCES;
 
-/** How a client asks for each sequence, about the sandbox `id`. A sequence without its line does not compile. */
+/** The request for each sequence, for the sandbox `id`. The code does not compile if a sequence has no entry. */
 const ASK_SEQUENCE: Readonly<Record<SequenceName, (s: TestServer, id: string) => Promise<{ status: number }>>> = {
   fork: (s, id) => s.call("POST", `/sandboxes/${id}/fork`, { count: 2 }),
 };
@@ -285,7 +285,7 @@ const sequencePlaces = (Object.keys(SEQUENCES) as SequenceName[]).flatMap((name)
 );
 
 describe.each(sequencePlaces)("the sequence %s that fails at '%s'", (name, failing) => {
-  test.each(["before", "after"] as const)("(%s it) is undone: the sandbox of before is all that is left", async (when) => {
+  test.each(["before", "after"] as const)("(%s it) is undone: only the former sandbox is left", async (when) => {
     await using place = new Place();
     let left = 1;
     const { s, id } = await withSandbox(place, (point, at) => {

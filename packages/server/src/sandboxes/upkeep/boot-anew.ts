@@ -16,7 +16,7 @@ export interface BootAnewHow {
 }
 
 /**
- * Runs the transition `bootAnew` on a sandbox whose agent hangs. Never throws: the transition tells the log. Does nothing when the incarnation has
+ * Runs the transition `bootAnew` on a sandbox whose agent hangs. Never throws: the transition logs failures. Does nothing if the incarnation has
  * ended, or the agent answers again.
  */
 export async function bootUnresponsive(parts: BootAnewParts, sandbox: Sandbox, incarnation: Incarnation, how: BootAnewHow): Promise<void> {

@@ -35,7 +35,7 @@ export interface BuildsDeps extends StageDeps, KeepStartedDeps {
   readonly maxPerTeam: number;
 }
 
-/** How far a build is. */
+/** Progress of a build. */
 export interface BuildProgress {
   readonly build: BuildRecord;
   /** Oldest first. */
@@ -261,7 +261,7 @@ export class Builds {
   }
 }
 
-/** Throws `unimplemented` where the driver lacks what every build needs. */
+/** Throws `unimplemented` if the driver does not have the capabilities that every build needs. */
 function mayBuild({ images, freeze, maxLayers }: DriverCapabilities): void {
   const missing =
     images && freeze

@@ -117,7 +117,7 @@ function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, disk
 /** Layers that builds on a template can add before layers must be merged. */
 const SPARE_LAYERS = 8;
 
-/** What a build needs at least: the lowest layer, and all that its steps have added, as one. */
+/** Smallest number of layers for a build: the lowest layer, and one for everything that its steps add. */
 export const LEAST_MAX_LAYERS = 2;
 
 /** An image of these layers. Where they are more than the driver's maximum less the spare ones, all layers above the lowest are merged. */
