@@ -26,7 +26,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     ci: env.CI !== undefined && !["", "0", "false"].includes(env.CI),
     dataDir,
     testDataDir: join(dataDir, "test"),
-    lanes: Math.max(1, Number(env.BOXYARD_TEST_LANES) || Math.min(3, availableParallelism() + 1)),
+    lanes: Math.max(1, Number(env.BOXYARD_TEST_LANES) || Math.min(4, availableParallelism() + 2)),
     cacheDir: resolve(env.BOXYARD_CACHE || join(dataDir, "cache")),
     env,
   };
