@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newSandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
@@ -21,8 +22,12 @@ import {
 import { PREPARED_POOL } from "../../packages/driver-local/src/testing/config.ts";
 import { NO_SETTINGS } from "../../packages/server/src/registry/testing/no-settings.ts";
 import { startRegistry, type TestRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
+import { tinyTar } from "../support/tiny-image.ts";
 
-/* Real layers, a real registry: what a sandbox has changed goes out, is forgotten, comes back, and a sandbox stands on it. */
+/*
+ * Real layers, a real registry: what a sandbox has changed goes out, is forgotten, comes back, and a sandbox stands on it. The layer below is small, since
+ * the time to compress the default template's would be all that this test takes.
+ */
 
 const signal = new AbortController().signal;
 const INIT_KEY = "0123456789abcdef0123456789abcdef";
@@ -31,12 +36,15 @@ const settings: ImageSettings = { ...NO_SETTINGS, user: "user", workdir: "/home/
 let directory: TestDataDir;
 let driver: SandboxDriver;
 let registry: TestRegistry;
-let base: ImageRef;
+/** The layer below, and a file of it that takes many reads and writes on each way. */
+let below: string;
+const LARGE = randomBytes(8 << 20);
 
 beforeAll(async () => {
   directory = await makeTestDataDir(PREPARED_POOL === undefined ? {} : { prepared: PREPARED_POOL });
   driver = await openLocalDriver({ dataDir: directory.dataDir, logger: silentLogger });
-  base = (JSON.parse(readFileSync(join(directory.dataDir, "templates/base.json"), "utf8")) as { image: ImageRef }).image;
+  const tar = await tinyTar((tree) => writeFileSync(join(tree, "large"), LARGE));
+  below = (await driver.images.importLayer(new Blob([tar]).stream(), { signal })).digest;
   registry = await startRegistry();
 }, 600_000);
 afterAll(async () => {
@@ -70,13 +78,21 @@ async function agentUrl(handle: SandboxHandle, path: string): Promise<string> {
   return `http://${host}:${agentPort}${path}`;
 }
 
-async function note(handle: SandboxHandle, text?: string): Promise<string> {
-  const url = await agentUrl(handle, "/files?path=/opt/note&username=root");
-  if (text === undefined) return (await fetch(url)).text();
+async function read(handle: SandboxHandle, path: string): Promise<Buffer> {
+  return Buffer.from(await (await fetch(await agentUrl(handle, `/files?path=${path}&username=root`))).arrayBuffer());
+}
+
+/** Writes a file that the layer of the sandbox's changes has. */
+async function writeNote(handle: SandboxHandle, text: string): Promise<void> {
   const headers = { "content-type": "application/octet-stream" };
-  const response = await fetch(url, { method: "POST", headers, body: text });
-  expect(response.status).toBe(200);
-  return text;
+  const url = await agentUrl(handle, "/files?path=/opt/note&username=root");
+  expect((await fetch(url, { method: "POST", headers, body: text })).status).toBe(200);
+}
+
+/** A sandbox on the image has the files of both layers. */
+async function hasAll(handle: SandboxHandle, text: string): Promise<void> {
+  expect((await read(handle, "/opt/note")).toString()).toBe(text);
+  expect((await read(handle, "/large")).equals(LARGE)).toBe(true);
 }
 
 test("a committed layer goes out to a registry and an archive, and comes back as it was", async () => {
@@ -85,28 +101,30 @@ test("a committed layer goes out to a registry and an archive, and comes back as
   const transport = new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) });
   const work = join(directory.dataDir, "downloads");
   const word = crypto.randomUUID();
-  const first = await boot(base);
-  await note(first, word);
+  const first = await boot({ digest: below, layers: [below] });
+  await writeNote(first, word);
   await driver.freeze(first);
   const { digest: step } = await images.commit(first, { signal });
   await driver.destroy(first);
 
-  const image = { layers: [...base.layers, step], settings };
+  const image = { layers: [below, step], settings };
   const reference = parseImageReference(`${registry.host}/team/app:v1`);
   const pushed = await pushImage({ reference, image, images, transport, directory: work, signal });
   const archive = await exportArchive({ image, images, signal });
   const archivePath = join(directory.dataDir, "image.tar");
   await Bun.write(archivePath, new Response(archive.tar));
 
-  // Nobody refers to any of it: gone, the base layer too.
+  // Nobody refers to any of it: gone, with the default template.
+  const all = (await images.listLayers()).map(({ digest }) => digest);
+  expect(all).toEqual(expect.arrayContaining([...image.layers]));
   const collected = await collectLayers({ images, pins, referenced: async () => new Set(), signal });
-  expect([...collected.removed].sort()).toEqual([...image.layers].sort());
+  expect([...collected.removed].sort()).toEqual([...all].sort());
   expect(await images.listLayers()).toEqual([]);
 
   using pulled = await pullImage({ reference, images, pins, transport, downloads: new Downloads(work), signal });
   expect([pulled.image, pulled.settings]).toEqual([{ digest: pushed.digest, layers: image.layers }, settings]);
   const second = await boot(pulled.image);
-  expect(await note(second)).toBe(word);
+  await hasAll(second, word);
   // Pinned as the pull's, and a sandbox stands on them.
   expect((await collectLayers({ images, pins, referenced: async () => new Set(), signal })).removed).toEqual([]);
   await driver.destroy(second);
@@ -114,5 +132,5 @@ test("a committed layer goes out to a registry and an archive, and comes back as
 
   using imported = await importArchive({ archive: Bun.file(archivePath).stream(), directory: work, images, pins, signal });
   expect(imported.image).toEqual({ digest: archive.digest, layers: image.layers });
-  expect(await note(await boot(imported.image))).toBe(word);
+  await hasAll(await boot(imported.image), word);
 }, 120_000);

@@ -23,6 +23,11 @@ export interface TinyImage {
 
 /** Pushes the smallest foreign image, made and sent by hand: busybox, no bash, no useradd, no sudo, no user but root. */
 export async function pushTinyImage(name: string, config: object, { host, login, tag = "latest", addFiles }: TinyImage): Promise<void> {
+  await new Pusher(host, name, login).push(await tinyTar(addFiles), config, tag);
+}
+
+/** The only layer of the smallest foreign image. */
+export async function tinyTar(addFiles?: TinyImage["addFiles"]): Promise<Uint8Array<ArrayBuffer>> {
   const tree = mkdtempSync(join(tmpdir(), "boxyard-image-"));
   try {
     await makeTree(tree);
@@ -30,7 +35,7 @@ export async function pushTinyImage(name: string, config: object, { host, login,
     const pack = ["tar", "-C", tree, "--owner=0", "--group=0", "--xattrs", "--xattrs-include=security.capability", "-cf", "-", "."];
     const packed = Bun.spawnSync(pack);
     if (packed.exitCode !== 0) throw new Error(packed.stderr.toString());
-    await new Pusher(host, name, login).push(packed.stdout, config, tag);
+    return new Uint8Array(packed.stdout);
   } finally {
     rmSync(tree, { recursive: true, force: true });
   }
@@ -58,8 +63,8 @@ class Pusher {
     this.headers = login ? { Authorization: `Basic ${btoa(`${login.username}:${login.password}`)}` } : {};
   }
 
-  async push(tar: Uint8Array, config: object, tag: string): Promise<void> {
-    const layer = await this.blob(Bun.gzipSync(new Uint8Array(tar), { level: 1 }));
+  async push(tar: Uint8Array<ArrayBuffer>, config: object, tag: string): Promise<void> {
+    const layer = await this.blob(Bun.gzipSync(tar, { level: 1 }));
     const architecture = process.arch === "arm64" ? "arm64" : "amd64";
     const document = { architecture, os: "linux", config, rootfs: { type: "layers", diff_ids: [sha256(tar)] } };
     const settings = await this.blob(new TextEncoder().encode(JSON.stringify(document)));
