@@ -20,6 +20,8 @@ type Ask = (path: string, body?: object) => Promise<ApiReply>;
 interface Way {
   readonly first?: (ask: Ask) => Promise<ApiReply>;
   readonly ask: (ask: Ask) => Promise<ApiReply>;
+  /** The statuses of the request before it, of it, and of it when a step fails. */
+  readonly statuses: readonly [first: number | undefined, done: number, failed: number];
   /** If the server dies after this point, the sandbox is paused. */
   readonly pausedBehind?: string;
 }
@@ -27,15 +29,16 @@ interface Way {
 /** The request for each transition, and the request before it. The code does not compile if a transition has no entry. */
 const WAYS: Readonly<Record<Kept, Way>> = {
   // When the image of a pause is complete, the sandbox is paused, even if the server died before it wrote that to the store.
-  pause: { ask: (ask) => ask("pause"), pausedBehind: "pause keep" },
-  resume: { first: pauseToDisk, ask: (ask) => ask("resume"), pausedBehind: "resume intent" },
-  rollback: { first: captured, ask: (ask) => ask("rollback", { snapshotID }), pausedBehind: "rollback keep" },
-  snapshot: { ask: (ask) => ask("snapshots") },
+  pause: { ask: (ask) => ask("pause"), statuses: [undefined, 204, 503], pausedBehind: "pause keep" },
+  resume: { first: pauseToDisk, ask: (ask) => ask("resume"), statuses: [204, 201, 503], pausedBehind: "resume intent" },
+  rollback: { first: captured, ask: (ask) => ask("rollback", { snapshotID }), statuses: [201, 204, 503], pausedBehind: "rollback keep" },
+  snapshot: { ask: (ask) => ask("snapshots"), statuses: [undefined, 201, 503] },
   // A copy that was created before the server died stays, as after a create whose answer is lost.
-  fork: { ask: (ask) => ask("fork") },
-  setEnd: { ask: (ask) => ask("timeout", { timeout: 600 }) },
+  fork: { ask: (ask) => ask("fork"), statuses: [undefined, 201, 503] },
+  setEnd: { ask: (ask) => ask("timeout", { timeout: 600 }), statuses: [undefined, 204, 500] },
   setEgress: {
     ask: () => platform().api({ method: "PUT", path: `/sandboxes/${sandbox.id}/network`, body: { allow_internet_access: false } }),
+    statuses: [undefined, 204, 500],
   },
 };
 
@@ -102,11 +105,12 @@ function isBehind(name: Kept, point: TransitionPoint, behind: string | undefined
   return behind !== undefined && next !== undefined && points.indexOf(point) >= points.indexOf(next);
 }
 
-for (const [name, { first, ask: transition, pausedBehind }] of Object.entries(WAYS) as [Kept, (typeof WAYS)[Kept]][]) {
+for (const [name, { first, ask: transition, statuses, pausedBehind }] of Object.entries(WAYS) as [Kept, (typeof WAYS)[Kept]][]) {
+  const [begun, done, failed] = statuses;
   describe(name, () => {
     for (const point of TRANSITION_POINTS[name]) {
       test(`that the server is killed in before ${point.layer}'s ${point.step} loses nothing`, async () => {
-        if (first) expect((await first(ask)).status).toBeLessThan(300);
+        expect((await first?.(ask))?.status).toBe(begun);
         platform().inject({ ...point, when: "before", act: "die" });
         const answer = transition(ask).catch(() => undefined);
         await platform().died();
@@ -117,14 +121,15 @@ for (const [name, { first, ask: transition, pausedBehind }] of Object.entries(WA
       }, 60_000);
 
       test(`that fails before ${point.layer}'s ${point.step} loses nothing, and works the next time`, async () => {
-        if (first) expect((await first(ask)).status).toBeLessThan(300);
+        expect((await first?.(ask))?.status).toBe(begun);
         const from = await stateNow();
         platform().inject({ ...point, when: "before", act: "internal" });
-        expect((await transition(ask)).status).toBeGreaterThanOrEqual(500);
         // A pause that is done when the store does not take it is not undone.
-        if (point.step !== "pause result") {
+        const isUndone = point.step !== "pause result";
+        expect((await transition(ask)).status).toBe(isUndone ? failed : 500);
+        if (isUndone) {
           expect(await stateNow()).toBe(from);
-          expect((await transition(ask)).status).toBeLessThan(300);
+          expect((await transition(ask)).status).toBe(done);
         }
         await goesOn(name === "pause" ? "paused" : "running");
       }, 60_000);

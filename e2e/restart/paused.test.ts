@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
+import { TRANSITION_POINTS } from "@boxyard/testkit/fault-points";
 import { CommandExitError } from "e2b";
+import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 import { serverEnds } from "../support/server-ends.ts";
 
-const platform = usePlatform();
+const platform = usePlatform({ faults: true });
 
 const COUNT = "i=0; while :; do i=$((i+1)); echo $i; echo $i > /tmp/count; sleep 0.1; done";
 const countOf = async (sandbox: HeldSandbox) => Number((await sandbox.asRoot("cat /tmp/count")).stdout);
@@ -94,16 +96,23 @@ test("a pause in the middle of an upload and of a command's output breaks both o
   await expect(again.wait()).rejects.toMatchObject({ exitCode: 7 });
 });
 
-test("a sandbox is killed while it is being paused, and while it is being resumed: nothing is left of it", async () => {
-  for (const isPaused of [false, true]) {
-    const sandbox = await createSandbox(platform(), { timeoutMs: 600_000 });
-    if (isPaused) await sandbox.client.pause();
-    const path = `/sandboxes/${sandbox.id}/${isPaused ? "resume" : "pause"}`;
-    const change = platform().api({ method: "POST", path, body: {} });
-    await eventually("it changes", async () => isPaused || (await stateOf(sandbox.id)) === "paused");
-    expect((await platform().api({ method: "DELETE", path: `/sandboxes/${sandbox.id}` })).status).toBe(204);
-    // Which of the two comes first is chance; a change that lost says so, and is no fault of the server.
-    expect([isPaused ? 201 : 204, 404, 409, 503]).toContain((await change).status);
-    expect(await stateOf(sandbox.id)).toBeUndefined();
+const DONE = { pause: 204, resume: 201 } as const;
+for (const [verb, done] of Object.entries(DONE) as [keyof typeof DONE, number][]) {
+  for (const point of TRANSITION_POINTS[verb].filter(({ layer }) => layer === "server")) {
+    test(`a sandbox is killed while its ${verb} is before '${point.step}': nothing is left of it`, async () => {
+      const { id } = await createSandbox(platform(), { timeoutMs: 600_000 });
+      const ask = (method: string, path = "") => platform().api({ method, path: `/sandboxes/${id}${path}`, ...(path && { body: {} }) });
+      if (verb === "resume") expect((await ask("POST", "/pause")).status).toBe(204);
+      platform().inject({ ...point, when: "before", act: "hold" });
+      const change = ask("POST", `/${verb}`);
+      await platform().faultsHappened();
+      expect((await ask("DELETE")).status).toBe(204);
+      const ended = expect.objectContaining({ message: expect.stringContaining("The sandbox was ended meanwhile") });
+      // Only the result does not ask whether the sandbox is to be ended.
+      const isDone = point.step === `${verb} result`;
+      expect(await change).toMatchObject(isDone ? { status: done } : { status: 409, body: ended });
+      expect(await stateOf(id)).toBeUndefined();
+      expect(keptSandboxes(platform())).toEqual([]);
+    });
   }
-});
+}

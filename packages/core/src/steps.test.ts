@@ -42,6 +42,13 @@ describe("steps", () => {
     expect(log.lines).toEqual(when === "before" ? ["a", "undo a"] : ["a", "b", "undo b", "undo a"]);
   });
 
+  test("give their signal to an observer, so that one that holds them can let them go when they are aborted", async () => {
+    const signals: (AbortSignal | undefined)[] = [];
+    const see = (_name: string, signal?: AbortSignal) => void signals.push(signal);
+    await runSteps([step("a")], { lines: [] }, new Cleanup(), never, { before: see, after: see });
+    expect(signals).toEqual([never, never]);
+  });
+
   test("are undone when their signal aborts between two of them", async () => {
     const log = { lines: [] as string[] };
     const stop = new AbortController();

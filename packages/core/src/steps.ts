@@ -27,10 +27,10 @@ export interface StepObserver {
   onStep?(event: StepEvent): void;
   /** Read before and after each step, for a trace. */
   meter?(): CpuMs;
-  /** A fault to inject: called before each step, may throw. Tests only. */
-  before?(name: string): void | Promise<void>;
+  /** A fault to inject: called before each step, may throw. `signal`: the signal of the steps, where they have one. Tests only. */
+  before?(name: string, signal?: AbortSignal): void | Promise<void>;
   /** A fault to inject: called after each step, may throw. Tests only. */
-  after?(name: string): void | Promise<void>;
+  after?(name: string, signal?: AbortSignal): void | Promise<void>;
   /** A fault to inject: called before each undo action, may throw. Tests only. */
   undo?(name: string): void | Promise<void>;
 }
@@ -51,9 +51,9 @@ export async function runSteps<C>(
       signal.throwIfAborted();
       const ended = begin(step.name, observer);
       try {
-        await observer.before?.(step.name);
+        await observer.before?.(step.name, signal);
         await step.run(ctx, undo, signal);
-        await observer.after?.(step.name);
+        await observer.after?.(step.name, signal);
       } catch (error) {
         ended(error);
         throw error;

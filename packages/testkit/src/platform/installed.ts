@@ -28,6 +28,7 @@ export async function attachInstalled(dataDir: string, inherited: Readonly<Recor
     kill9: () => refuse("killed"),
     stop: () => refuse("stopped"),
     inject: () => refuse("given faults"),
+    faultsHappened: () => refuse("given faults"),
     died: () => refuse("waited for"),
     log: () => refuse("asked for its log"),
     [Symbol.asyncDispose]: async () => {},

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { CHECKOUT, readTestConfig } from "../config.ts";
+import { eventually } from "../eventually.ts";
 import { type ApiCall, type ApiReply, callApi } from "./api.ts";
 import { runProgram } from "./child.ts";
 import { clientEnv } from "./client-env.ts";
@@ -114,6 +115,10 @@ class RunningPlatform implements Platform {
 
   inject(...faults: readonly Fault[]): void {
     writeFaults(this.faultFile, faults);
+  }
+
+  async faultsHappened(): Promise<void> {
+    await eventually("the faults have happened", () => !existsSync(this.faultFile));
   }
 
   async died(): Promise<void> {

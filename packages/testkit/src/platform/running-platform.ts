@@ -21,6 +21,8 @@ export interface Platform extends AsyncDisposable {
   stop(): Promise<void>;
   /** The next faults of a server that was started with `faults`, each once; they replace faults that have not happened yet. */
   inject(...faults: readonly Fault[]): void;
+  /** Resolves when every fault that `inject` asked for has happened. */
+  faultsHappened(): Promise<void>;
   /** Resolves when the server has ended by itself, or by a fault. */
   died(): Promise<void>;
   /** What the server has logged so far: one object for each line. */

@@ -132,8 +132,8 @@ function observerOf(parts: EngineParts, name: string, took: Record<string, numbe
   const trace = parts.events.stepTrace(name);
   return {
     ...(trace.meter && { meter: trace.meter }),
-    ...(observer?.before && { before: (point: string) => observer.before?.(`${name} ${point}`) }),
-    ...(observer?.after && { after: (point: string) => observer.after?.(`${name} ${point}`) }),
+    ...(observer?.before && { before: (point: string, signal) => observer.before?.(`${name} ${point}`, signal) }),
+    ...(observer?.after && { after: (point: string, signal) => observer.after?.(`${name} ${point}`, signal) }),
     onStep: (event) => {
       took[event.name] = rounded(event.durationMs);
       trace.onStep?.(event);
