@@ -1,7 +1,7 @@
 import { KernelError } from "@boxyard/core/errno";
 import { PinnedDir } from "../path/pinned-dir.ts";
 
-/** Descriptors that one upload keeps for its directories. */
+/** Descriptors that one upload keeps for its directories, by default. */
 const OPEN_AT_ONCE = 256;
 const ESTALE = 116;
 
@@ -61,6 +61,11 @@ export class HeldDirs {
   private readonly known = new Map<string, HeldDir>();
   /** Directories with an open descriptor, the least recently used first. */
   private readonly open = new Set<HeldDir>();
+  private readonly openAtOnce: number;
+
+  constructor(openAtOnce = OPEN_AT_ONCE) {
+    this.openAtOnce = openAtOnce;
+  }
 
   /** Takes ownership of an open directory. `id` is the same for every path of the directory. */
   hold(pinned: PinnedDir): { readonly dir: HeldDir; readonly id: string } {
@@ -76,7 +81,7 @@ export class HeldDirs {
 
   /** Throws `ESTALE` unless every closed directory can be opened again. */
   check(): void {
-    if (this.known.size <= OPEN_AT_ONCE) return;
+    if (this.known.size <= this.openAtOnce) return;
     for (const dir of this.known.values()) dir.at(".");
   }
 
@@ -89,7 +94,7 @@ export class HeldDirs {
   private used(dir: HeldDir): void {
     this.open.delete(dir);
     this.open.add(dir);
-    if (this.open.size <= OPEN_AT_ONCE) return;
+    if (this.open.size <= this.openAtOnce) return;
     const [oldest] = this.open;
     if (!oldest) return;
     this.open.delete(oldest);
