@@ -11,7 +11,7 @@ const BLOB = /^blobs\/sha256\/([0-9a-f]{64})$/;
 /** Limit of the bytes of all files of an archive together. */
 const DEFAULT_MAX_BYTES = 128 * 1024 ** 3;
 /** Limit of blobs in an archive: an image has some thousand at most, and an archive may hold several images. */
-const MAX_BLOBS = 10_000;
+const DEFAULT_MAX_BLOBS = 10_000;
 
 export interface ImportArchiveOptions extends InstallOptions {
   /** The tar of an image layout. */
@@ -20,12 +20,14 @@ export interface ImportArchiveOptions extends InstallOptions {
   readonly directory: string;
   /** Limit of the bytes of all files of the archive together; 128 GiB by default. */
   readonly maxBytes?: number;
+  /** Limit of the blobs in the archive; 10,000 by default. */
+  readonly maxBlobs?: number;
 }
 
 /** Installs an image of an OCI archive on this machine. Errors as for `pullImage`; `resource_exhausted`, reason `archive_too_large`, too. */
 export async function importArchive(options: ImportArchiveOptions): Promise<InstalledImage> {
   return withWorkDirectory(options.directory, async (work) => {
-    const source = new ArchiveSource(work);
+    const source = new ArchiveSource(work, options.maxBlobs ?? DEFAULT_MAX_BLOBS);
     await source.read(options.archive, options.maxBytes ?? DEFAULT_MAX_BYTES, options.signal);
     return await installImage(source, options);
   });
@@ -33,11 +35,13 @@ export async function importArchive(options: ImportArchiveOptions): Promise<Inst
 
 class ArchiveSource implements ImageSource {
   private readonly directory: string;
+  private readonly maxBlobs: number;
   private readonly sizes = new Map<string, number>();
   private index: Uint8Array | undefined;
 
-  constructor(directory: string) {
+  constructor(directory: string, maxBlobs: number) {
     this.directory = directory;
+    this.maxBlobs = maxBlobs;
   }
 
   /** Writes all blobs to the directory, since they come in any order, and checks each against the digest in its name. */
@@ -71,7 +75,7 @@ class ArchiveSource implements ImageSource {
   }
 
   private async keep(hex: string, file: ArchiveFile): Promise<void> {
-    if (this.sizes.size >= MAX_BLOBS) throw badImage(`the archive holds more than ${MAX_BLOBS} blobs`);
+    if (this.sizes.size >= this.maxBlobs) throw badImage(`the archive holds more than ${this.maxBlobs} blobs`);
     const hash = new Bun.CryptoHasher("sha256");
     await using out = await open(join(this.directory, hex), "w", 0o600);
     for await (const piece of file.body) {

@@ -36,7 +36,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const work = () => join(directory, "work");
-function take(bytes: Uint8Array | ReadableStream<Uint8Array>, more: { maxBytes?: number; signal?: AbortSignal } = {}) {
+function take(bytes: Uint8Array | ReadableStream<Uint8Array>, more: { maxBytes?: number; maxBlobs?: number; signal?: AbortSignal } = {}) {
   const archive = bytes instanceof ReadableStream ? bytes : new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
   const signal = new AbortController().signal;
   return importArchive({ archive, directory: work(), images: new FakeDriver().images, pins: new Pins(), signal, ...more });
@@ -111,8 +111,8 @@ test("an archive is refused when a header announces too many bytes, before they 
 });
 
 test("an archive of very many blobs is refused", async () => {
-  const many = Array.from({ length: 10_001 }, (_, i) => blob(new TextEncoder().encode(`${i}`)));
-  await expect(take(tarOf(many))).rejects.toThrow("more than 10000 blobs");
+  const many = Array.from({ length: 6 }, (_, i) => blob(new TextEncoder().encode(`${i}`)));
+  await expect(take(tarOf(many), { maxBlobs: 5 })).rejects.toThrow("more than 5 blobs");
   expect(readdirSync(work())).toEqual([]);
 });
 
