@@ -33,7 +33,7 @@ let pool: PoolStorage;
 beforeAll(async () => {
   await makePoolImage(paths.image, 4 * 1024 ** 3);
   pool = await openPool(dataDir);
-});
+}, 60_000);
 afterAll(async () => {
   try {
     await pool?.release();
@@ -41,7 +41,7 @@ afterAll(async () => {
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
   }
-}, 30_000);
+}, 60_000);
 
 const stream = (bytes: Uint8Array) => new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
 const treeOf = (digest: string) => `${paths.layers}/${digest.slice(7)}`;

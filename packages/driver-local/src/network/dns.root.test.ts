@@ -9,6 +9,7 @@ import { frame } from "./dns/exchange.ts";
 import { type Lab, openLab, type StandIn } from "./lab/lab.ts";
 import { type NameServer, startNameServer } from "./lab/name-server.ts";
 import { openNetwork } from "./open-network.ts";
+import { DNS_RATE } from "./rules.ts";
 
 /** The name server of the sandboxes, asked from inside. A test server on a loopback address plays the machine's own name server. */
 
@@ -175,18 +176,17 @@ describe("over UDP", () => {
     expect(reply && read(reply).answers).toEqual(["192.0.2.1"]);
   });
 
-  test("answers SERVFAIL in time when no server answers", async () => {
+  // After which time: resolver.test.ts.
+  test("answers SERVFAIL when no server answers", async () => {
     upstream.silent = true;
-    const startedAt = performance.now();
-    const [reply] = await ask(online, [question("silent.example")], 1, 6000);
+    const [reply] = await ask(online, [question("silent.example")], 1, 30_000);
     expect(reply && read(reply).rcode).toBe("SERVFAIL");
-    expect(performance.now() - startedAt).toBeLessThan(5000);
-  }, 10_000);
+  }, 60_000);
 
   test("bounds the questions of one sandbox in flight, and still serves another", async () => {
     upstream.silent = true;
     const messages = Array.from({ length: 150 }, (_, i) => question(`n${i}.example`, i));
-    const replies = await ask(online, messages, 86, 1000);
+    const replies = await ask(online, messages, 86, 10_000);
     expect(replies.length).toBeGreaterThanOrEqual(86);
     expect(upstream.asked.length).toBeLessThanOrEqual(64);
     upstream.silent = false;
@@ -196,16 +196,16 @@ describe("over UDP", () => {
     expect(await resolves(neighbour)).toBe(true);
     await neighbour.end();
     await networks.detach(other);
-    // Time alone: the unanswered questions time out.
-    await Bun.sleep(3500);
-    expect(await resolves()).toBe(true);
-  }, 15_000);
+    await eventually("the unanswered questions have timed out", () => resolves());
+  }, 60_000);
 
   test("answers one sandbox at most a few hundred times a second", async () => {
     const many = Array.from({ length: 3000 }, (_, i) => question("many.example", i));
+    const startedAt = performance.now();
     const replies = await ask(online, many, many.length, 1000);
+    const seconds = (performance.now() - startedAt) / 1000;
     expect(replies.length).toBeGreaterThan(100);
-    expect(replies.length).toBeLessThan(900);
+    expect(replies.length).toBeLessThanOrEqual((2 + seconds) * DNS_RATE.perSandbox);
     await eventually("its share is free again", () => resolves());
   });
 });
