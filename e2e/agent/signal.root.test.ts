@@ -95,7 +95,7 @@ describe("Start's Connect-Timeout-Ms", () => {
   });
 
   test("kills the process also when the client has left, and other clients see how it ended", async () => {
-    const open = await start(agent, shell("sleep 1117"), { timeoutMs: 500 });
+    const open = await start(agent, shell("sleep 1117"), { timeoutMs: 2_000 });
     const pid = await firstPid(open);
     const other = await connect(agent, { pid });
     open.leave();
