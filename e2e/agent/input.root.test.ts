@@ -82,17 +82,22 @@ describe("SendInput and CloseStdin", () => {
   });
 
   test("large input arrives whole and in order; the answer comes when the process has taken it", async () => {
-    // Time alone: it takes nothing at first, and its pipe holds 64 KiB.
-    const open = await start(agent, { process: { cmd: "sh", args: ["-c", "sleep 0.5; sha256sum"] } });
+    const script = "until [ -e /tmp/takes-input ]; do sleep 0.02; done; sha256sum";
+    const open = await start(agent, { process: { cmd: "sh", args: ["-c", script] } });
     const pid = await firstPid(open);
     const bytes = crypto.getRandomValues(new Uint8Array(60_000));
     const hash = new Bun.CryptoHasher("sha256");
-    const startedAt = performance.now();
-    for (let i = 0; i < 20; i++) {
-      hash.update(bytes);
-      await call("SendInput", { process: { pid }, input: { stdin: Buffer.from(bytes).toString("base64") } });
-    }
-    expect(performance.now() - startedAt).toBeGreaterThan(350);
+    let answered = 0;
+    const sending = (async () => {
+      for (; answered < 20; answered++) {
+        hash.update(bytes);
+        expect((await call("SendInput", { process: { pid }, input: { stdin: Buffer.from(bytes).toString("base64") } })).status).toBe(200);
+      }
+    })();
+    // Far more than its pipe holds.
+    await staysTrueFor(300, "the process has not taken the input, and the sender waits", () => answered < 20);
+    await asRoot(agent, "touch /tmp/takes-input");
+    await sending;
     await call("CloseStdin", { process: { pid } });
     expect((await collect(open)).stdout).toBe(`${hash.digest("hex")}  -\n`);
   });

@@ -74,8 +74,8 @@ async def contexts_and_languages(flavour):
         assert own.id not in [context.id for context in await do(sandbox.list_code_contexts())]
         same((await do(sandbox.run_code("const a: number = 6; a * 7", language="typescript"))).text, "42")
         same((await do(sandbox.run_code("echo hi", language="bash"))).logs.stdout, ["hi\n"])
-        with raises(Exception):
-            await do(sandbox.run_code("1", language="cobol"))
+        unknown = await scenarios.error_of(e2b.SandboxException, lambda: sandbox.run_code("1", language="cobol"))
+        same(str(unknown), "400 Bad Request: language 'cobol' is not in this template; it has python, javascript, typescript, bash")
 
 
 CHARTS = """
