@@ -1,4 +1,5 @@
 import { chmodSync, writeFileSync } from "node:fs";
+import { EXIT_SETUP_NEEDED } from "@boxyard/core";
 import { buildId } from "../build-id.ts";
 import type { ServerConfig } from "../config.ts";
 import { startServer } from "../context.ts";
@@ -8,16 +9,13 @@ import type { OrphanPolicy } from "../store-identity.ts";
 import { BUILD_DIRECTORY, NO_BUILD_SETTINGS } from "../templates/builds/stage/build-settings.ts";
 import { serverLogger } from "./server-logger.ts";
 
-/** Set-up has not been done, or not for this version (EX_CONFIG of sysexits.h); the command line then runs it. */
-const SETUP_NEEDED = 78;
-
 const OOM_SCORE_ADJ = -500;
 
 /** Runs the server until SIGTERM or SIGINT. Sandboxes go on without it. Returns the exit code. */
 export async function serve(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
   if (!(await machine.isSetUp())) {
     console.error("This machine is not set up for this version; run `boxyard setup`.");
-    return SETUP_NEEDED;
+    return EXIT_SETUP_NEEDED;
   }
   makeDataDir(config.dataDir);
   const lock = lockDataDir(config.dataDir);

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { AppError } from "@boxyard/core";
+import { AppError, isAppError } from "@boxyard/core";
 import { CHECKOUT, readTestConfig } from "../config.ts";
 import { eventually } from "../eventually.ts";
 import { type ApiCall, type ApiReply, callApi } from "./api.ts";
@@ -9,7 +9,7 @@ import { clientEnv } from "./client-env.ts";
 import { FAULT_VARIABLE, type Fault, writeFaults } from "./faults.ts";
 import { attachInstalled } from "./installed.ts";
 import type { LogLine, Platform } from "./running-platform.ts";
-import { logFileOf, type ServerProcess, startServer } from "./server-process.ts";
+import { logFileOf, SETUP_NEEDED, type ServerProcess, startServer } from "./server-process.ts";
 
 export interface PlatformOptions {
   /** More settings for the server. */
@@ -37,9 +37,12 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   const places = { BOXYARD_DATA: config.dataDir, BOXYARD_CACHE: config.cacheDir, BOXYARD_PRIVATE_REGISTRIES: TEST_REGISTRIES };
   const env = { ...config.env, ...places, ...faults, ...options.env };
   writeFaults(faultFile, []);
-  await setUp(env);
   const start: Start = (listen, args, more) => startServer(config.dataDir, { ...env, ...more, BOXYARD_LISTEN: listen }, args);
-  const server = await start("127.0.0.1:0");
+  const server = await start("127.0.0.1:0").catch(async (error: unknown) => {
+    if (!isAppError(error) || error.reason !== SETUP_NEEDED) throw error;
+    await setUp(env);
+    return start("127.0.0.1:0");
+  });
   try {
     const apiKey = readFileSync(keyFile, "utf8").trim();
     const setUpAgain = () => setUp(env);
@@ -50,7 +53,7 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
   }
 }
 
-/** Sets up again what `down --sandboxes` of an earlier test released; takes a moment when nothing is missing. */
+/** Sets up again what `down --sandboxes` of an earlier test released. */
 async function setUp(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const ended = await runProgram([process.execPath, "packages/server/src/main.ts", "setup"], { cwd: CHECKOUT, env, limitMs: 300_000 });
   if (ended.exitCode !== 0) throw new AppError("internal", `Set-up failed: ${ended.stderr}`, { reason: "setup" });

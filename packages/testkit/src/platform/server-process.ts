@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { AppError } from "@boxyard/core";
+import { AppError, EXIT_SETUP_NEEDED } from "@boxyard/core";
 import { CHECKOUT } from "../config.ts";
 import { eventually } from "../eventually.ts";
 import { endsWithin } from "./child.ts";
@@ -28,6 +28,9 @@ interface ServerFile {
   readonly url: string;
 }
 
+/** Reason of the error when the data directory has to be set up first. */
+export const SETUP_NEEDED = "setup_needed";
+
 export const logFileOf = (dataDir: string) => join(dataDir, "test-server.log");
 
 /** Starts the real server on a data directory and waits until it answers. What it prints is in `test-server.log` there. */
@@ -51,7 +54,8 @@ export async function startServer(dataDir: string, env: Environment, args: reado
     return { pid: child.pid, url, exited: child.exited, stop: () => stop(child, logFile), kill9: () => kill9(child) };
   } catch (cause) {
     await kill9(child);
-    throw new AppError("internal", `The server did not start; its log:\n${tail(logFile, before)}`, { reason: "server_start", cause });
+    const reason = child.exitCode === EXIT_SETUP_NEEDED ? SETUP_NEEDED : "server_start";
+    throw new AppError("internal", `The server did not start; its log:\n${tail(logFile, before)}`, { reason, cause });
   }
 }
 
