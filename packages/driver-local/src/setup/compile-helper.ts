@@ -1,18 +1,24 @@
 import { chmodSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { FileLock } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { systemEnv } from "./config.ts";
 
 /**
  * Compiles the C files of a directory of the checkout to one small, static program at `output`. musl-gcc does not find the kernel's headers by
- * itself.
+ * itself. The compiler inherits `lock`.
  */
-export async function compileHelper(sources: string, output: string, env: Readonly<Record<string, string | undefined>>): Promise<void> {
+export async function compileHelper(
+  sources: string,
+  output: string,
+  env: Readonly<Record<string, string | undefined>>,
+  lock?: FileLock,
+): Promise<void> {
   const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
   const headers = ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
   const directory = join(CHECKOUT, sources);
   const files = readdirSync(directory).flatMap((name) => (name.endsWith(".c") ? [join(directory, name)] : []));
-  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, ...files, ...headers], { env: systemEnv(env) });
+  await runCommand(["musl-gcc", "-static", "-Os", "-s", "-Wall", "-o", output, ...files, ...headers], { env: systemEnv(env), lock });
   chmodSync(output, 0o755);
 }

@@ -1,3 +1,4 @@
+import type { FileLock } from "../sys/file-lock.ts";
 import { hashSources } from "./checkout.ts";
 import { compileHelper } from "./compile-helper.ts";
 
@@ -10,5 +11,5 @@ export const forkServerFile = (dataDir: string): string => `${dataDir}/bin/fork-
 export const forkServerKey = (): string => hashSources([SOURCES], [process.arch]);
 
 /** Compiles the fork server to the new file `target`. */
-export const buildForkServer = (target: string, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
-  compileHelper(SOURCES, target, env);
+export const buildForkServer = (target: string, env: Readonly<Record<string, string | undefined>>, lock?: FileLock): Promise<void> =>
+  compileHelper(SOURCES, target, env, lock);

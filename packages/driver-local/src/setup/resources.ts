@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
+import type { FileLock } from "../sys/file-lock.ts";
 import { readCarriedFacts, SDK_PACKAGE, unpackForkServer, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { buildForkServer, forkServerKey } from "./fork-server.ts";
@@ -19,8 +20,8 @@ export interface Resources {
   makeGuest(target: string, options: GuestBuildOptions): Promise<void>;
   /** Hash of what the fork server is made from. */
   forkServerKey(): string;
-  /** Writes the fork server's program to the new file `target`. */
-  makeForkServer(target: string, env: Readonly<Record<string, string | undefined>>): Promise<void>;
+  /** Writes the fork server's program to the new file `target`. A compiler inherits `lock`. */
+  makeForkServer(target: string, env: Readonly<Record<string, string | undefined>>, lock?: FileLock): Promise<void>;
   /** Path of a package of npm's registry, of the version that `images/base/` names; undefined when the machine's own npm client has to fetch it. */
   npmPackage(name: string): string | undefined;
   /** Hash of what the client package is made from. */

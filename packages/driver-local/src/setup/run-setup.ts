@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { AppError, wrapError } from "@boxyard/core";
 import { errnoOf, makePrivateDirectory } from "@boxyard/core/node";
-import { lockFile } from "../sys/file-lock.ts";
+import { type FileLock, lockFile } from "../sys/file-lock.ts";
 import { setupStages } from "./stages/index.ts";
 import { readDone, writeDone } from "./stamp.ts";
 import type { Reporter, SetupConfig, Stage } from "./types.ts";
@@ -24,7 +24,7 @@ export async function isSetUp(config: SetupConfig): Promise<boolean> {
 
 /**
  * Makes this machine ready: runs every stage that is not done. Repeatable. A second set-up of the same data directory waits for the first. After a
- * kill at any line the next run goes on from there. Failures are `AppError`s that name the stage, what is missing and the fix.
+ * kill at any line the next run waits for the compilers that the first has left, and goes on from there. Failures are `AppError`s that name the stage, what is missing and the fix.
  */
 export async function runSetup(config: SetupConfig, reporter: Reporter): Promise<void> {
   if (process.getuid?.() !== 0) {
@@ -38,19 +38,19 @@ export async function runSetup(config: SetupConfig, reporter: Reporter): Promise
     for (const stage of await pendingStages(config)) {
       // An earlier stage may have completed this one: when the pool is mounted, the template's layer is there.
       if (readDone(config)[stage.name] === stage.key(config) && (await stage.isDone(config))) continue;
-      await runStage(stage, config, reporter);
+      await runStage(stage, config, reporter, lock);
     }
   } finally {
     lock.release();
   }
 }
 
-async function runStage(stage: Stage, config: SetupConfig, reporter: Reporter): Promise<void> {
+async function runStage(stage: Stage, config: SetupConfig, reporter: Reporter, lock: FileLock): Promise<void> {
   const report = reporter.begin(stage);
   const startedAt = performance.now();
   try {
     const key = stage.key(config);
-    await stage.run(config, report);
+    await stage.run(config, report, lock);
     writeDone(config, stage.name, key);
   } catch (error) {
     reporter.end(stage, performance.now() - startedAt, error);

@@ -1,11 +1,24 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
 
 import { isPoolMounted, poolPaths, unmountPool } from "../pool-storage/index.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
+import { lockFile, tryLockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { interpreterPatch } from "./guest/elf.ts";
 import {
@@ -151,6 +164,37 @@ test("after a kill at any moment the next set-up goes on, and leaves nothing unf
     rmSync(dataDir, { recursive: true });
   }
 }, 240_000);
+
+test("a compiler that outlives a killed set-up keeps the lock until it has written its file", async () => {
+  const work = mkdtempSync(join(tmpdir(), "boxyard-compiler-"));
+  const dataDir = join(work, "data");
+  // The compiler, as a stage of set-up starts it: it waits for the test, and then writes what its set-up asked for.
+  const script = `#!/bin/sh\ntouch ${work}/begun; read line <${work}/go; while [ "$1" != -o ]; do shift; done; mkdir -p "\${2%/*}"; echo >"$2"`;
+  writeFileSync(join(work, "musl-gcc"), script, { mode: 0o755 });
+  await runCommand(["mkfifo", join(work, "go")]);
+  // The compiler goes on when this end is closed, also when the test fails.
+  const go = openSync(join(work, "go"), "r+");
+  try {
+    const argv = [process.execPath, join(import.meta.dir, "fixtures/run-setup.ts"), JSON.stringify({ ...data.config, dataDir })];
+    const child = Bun.spawn(argv, { stdio: ["ignore", "ignore", "ignore"], env: { ...process.env, PATH: `${work}:${process.env.PATH}` } });
+    try {
+      await eventually("the compiler runs", () => existsSync(join(work, "begun")), { withinMs: 120_000 });
+      expect(tryLockFile(`${dataDir}/setup.lock`)).toBeUndefined();
+    } finally {
+      child.kill("SIGKILL");
+      await child.exited;
+    }
+    expect(tryLockFile(`${dataDir}/setup.lock`)).toBeUndefined();
+    const [unfinished] = readdirSync(`${dataDir}/guest`);
+    expect(existsSync(`${dataDir}/guest/${unfinished}/launch`)).toBe(false);
+    writeSync(go, "\n");
+    (await lockFile(`${dataDir}/setup.lock`)).release();
+    expect(existsSync(`${dataDir}/guest/${unfinished}/launch`)).toBe(true);
+  } finally {
+    closeSync(go);
+    rmSync(work, { recursive: true });
+  }
+}, 180_000);
 
 test("after a reboot (the pool is not mounted) only the stage of the pool runs again", async () => {
   await runSetup(data.config, silentReporter);

@@ -1,6 +1,7 @@
 import type { LocalDriverConfig } from "../config.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
+import type { FileLock } from "../sys/file-lock.ts";
 
 /** Settings of set-up; made by `readSetupConfig`. */
 export interface SetupConfig {
@@ -53,6 +54,9 @@ export interface Stage {
   key(config: SetupConfig): string;
   /** Whether the result exists (for mounts and the like: still exists). Takes a millisecond or two, changes nothing. */
   isDone(config: SetupConfig): boolean | Promise<boolean>;
-  /** Makes the result. Throws an `AppError` that names what is missing and the fix. */
-  run(config: SetupConfig, report: StageReport): Promise<void>;
+  /**
+   * Makes the result. Throws an `AppError` that names what is missing and the fix. `lock` is the lock of set-up. A program that writes below the
+   * data directory inherits it: when set-up is killed, the program goes on, and the next set-up must wait for its end.
+   */
+  run(config: SetupConfig, report: StageReport, lock?: FileLock): Promise<void>;
 }

@@ -3,8 +3,9 @@ import { close, hasErrno, O, open, syscall } from "./libc.ts";
 const F_OFD_SETLK = 37;
 const F_WRLCK = 1;
 
-/** A held lock; the kernel releases it when its holder dies. */
+/** A held lock; the kernel releases it when its holder dies, and every program that inherited its descriptor. */
 export interface FileLock {
+  readonly fd: number;
   release(): void;
 }
 
@@ -26,6 +27,7 @@ export function tryLockFile(path: string): FileLock | undefined {
   }
   let held = true;
   return {
+    fd,
     release() {
       if (held) close(fd);
       held = false;

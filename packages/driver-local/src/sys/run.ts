@@ -1,4 +1,5 @@
 import { AppError } from "@boxyard/core";
+import type { FileLock } from "./file-lock.ts";
 
 export interface RunOptions {
   readonly cwd?: string;
@@ -7,6 +8,8 @@ export interface RunOptions {
   /** Called with every line of output as it comes. */
   readonly onLine?: (line: string) => void;
   readonly signal?: AbortSignal;
+  /** A lock that the command inherits: it stays held until the command has ended, also when this process is killed. */
+  readonly lock?: FileLock | undefined;
   /** Name of the command in errors; default: its first three words. */
   readonly name?: string;
   /** What the user can do when it fails; follows the error as a sentence. */
@@ -26,9 +29,7 @@ export async function runCommand(argv: readonly [string, ...string[]], options: 
   let child: Bun.Subprocess<"ignore", "pipe", "pipe">;
   try {
     child = Bun.spawn([findProgram(name) ?? name, ...argv.slice(1)], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
+      stdio: ["ignore", "pipe", "pipe", ...(options.lock ? [options.lock.fd] : [])],
       ...(options.cwd !== undefined && { cwd: options.cwd }),
       ...(options.env && { env: options.env }),
       ...(options.signal && { signal: options.signal }),

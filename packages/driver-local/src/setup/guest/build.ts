@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import type { FileLock } from "../../sys/file-lock.ts";
 import { findProgram, runCommand } from "../../sys/run.ts";
 import { CHECKOUT, hashSources } from "../checkout.ts";
 import { compileHelper } from "../compile-helper.ts";
@@ -20,6 +21,8 @@ export interface GuestBuildOptions {
   /** Environment of the compilers. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly progress?: (text: string) => void;
+  /** A lock that the compilers inherit. */
+  readonly lock?: FileLock | undefined;
   /** Entry file of the agent, for tests; default: the agent's own. */
   readonly agentEntry?: string;
   /** Path of the Bun that the agent is made of; default: this one. */
@@ -45,12 +48,12 @@ export async function buildGuest(target: string, options: GuestBuildOptions): Pr
   patchInterpreter(join(target, "agent"));
   progress("launch");
   // One such process runs in every sandbox, and forks for each command.
-  await compileHelper(LAUNCH_SOURCES, join(target, "launch"), options.env);
+  await compileHelper(LAUNCH_SOURCES, join(target, "launch"), options.env, options.lock);
   copyInit(target);
   openGuestToAll(target);
 }
 
-async function compileAgent(target: string, { env, agentEntry, runtime }: GuestBuildOptions): Promise<void> {
+async function compileAgent(target: string, { env, agentEntry, runtime, lock }: GuestBuildOptions): Promise<void> {
   const entry = agentEntry ?? join(CHECKOUT, AGENT_ENTRY);
   const work = join(target, ".build");
   mkdirSync(work);
@@ -68,7 +71,7 @@ async function compileAgent(target: string, { env, agentEntry, runtime }: GuestB
       `--outfile=${join(target, "agent")}`,
       entry,
     ],
-    { env, cwd: work },
+    { env, cwd: work, lock },
   );
   rmSync(work, { recursive: true });
 }

@@ -10,6 +10,7 @@ import {
   readCriuFacts,
 } from "../../checkpoint/criu.ts";
 import { tryCriu } from "../../checkpoint/self-test.ts";
+import type { FileLock } from "../../sys/file-lock.ts";
 import { runCommand } from "../../sys/run.ts";
 import { privateCriu } from "../criu/fetch.ts";
 import { writeWhole } from "../files.ts";
@@ -29,8 +30,8 @@ export const checkpoint: Stage = {
     if (facts.problem !== undefined) return Date.now() - statSync(criuFactsFile(dataDir)).mtimeMs < RETRY_MS;
     return facts.criu !== undefined && existsSync(facts.criu.file);
   },
-  async run(config, report) {
-    const facts = await findCriu(config, report);
+  async run(config, report, lock) {
+    const facts = await findCriu(config, report, lock);
     mkdirSync(criuDirectory(config.dataDir), { recursive: true, mode: 0o755 });
     writeWhole(criuFactsFile(config.dataDir), `${JSON.stringify(facts)}\n`);
     report.result(facts.criu && facts.problem === undefined ? facts.criu.version : `pauses keep the disk only: ${facts.problem}`);
@@ -38,14 +39,14 @@ export const checkpoint: Stage = {
 };
 
 /** The machine's own CRIU if it passes the self-test, else a private one. */
-async function findCriu(config: SetupConfig, report: StageReport): Promise<CriuFacts> {
+async function findCriu(config: SetupConfig, report: StageReport, lock?: FileLock): Promise<CriuFacts> {
   const own = await machineCriu();
   if (own) {
     const facts = await judge(own);
     if (facts.problem === undefined) return facts;
   }
   try {
-    const criu = await install(config, report);
+    const criu = await install(config, report, lock);
     if (!criu) return factsOf({ problem: "the newest CRIU of the machine's package archive is older than 4.2, or does not start" });
     report.progress("trying it");
     return await judge(criu);
@@ -55,12 +56,12 @@ async function findCriu(config: SetupConfig, report: StageReport): Promise<CriuF
 }
 
 /** Copies a private CRIU to the data directory, so that pauses work without the cache. */
-async function install(config: SetupConfig, report: StageReport): Promise<Criu | undefined> {
+async function install(config: SetupConfig, report: StageReport, lock?: FileLock): Promise<Criu | undefined> {
   const source = await privateCriu(config, report);
   const target = `${criuDirectory(config.dataDir)}/private`;
   rmSync(criuDirectory(config.dataDir), { recursive: true, force: true });
   mkdirSync(criuDirectory(config.dataDir), { recursive: true, mode: 0o755 });
-  await runCommand(["cp", "--archive", "--reflink=auto", source, target]);
+  await runCommand(["cp", "--archive", "--reflink=auto", source, target], { lock });
   return criuIn(target);
 }
 

@@ -8,9 +8,9 @@ export const guest: Stage = {
   title: "guest bundle",
   key: () => resources.guestKey(),
   isDone: ({ dataDir }) => findGuestDirectory(dataDir) !== undefined,
-  async run({ dataDir, env }, report) {
+  async run({ dataDir, env }, report, lock) {
     const staging = guestStaging(dataDir);
-    await resources.makeGuest(staging, { env, progress: (text) => report.progress(text) });
+    await resources.makeGuest(staging, { env, lock, progress: (text) => report.progress(text) });
     const directory = await installGuest(dataDir, staging);
     report.result(`agent ${(statSync(`${directory}/agent`).size / 1e6).toFixed(0)} MB`);
   },
