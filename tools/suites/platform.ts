@@ -3,22 +3,35 @@ import { join } from "node:path";
 import { compareSnapshots, type Difference, isAbout, takeSnapshot } from "@boxyard/testkit";
 import { testDataDirs } from "../config.ts";
 import { allProcesses, processesWithMarker } from "../lib/processes.ts";
-import { addTallies, bun, failedOne, passedOne, SERVER, type Suite, type Tally, tallyOf } from "../lib/suite.ts";
+import { bundleServer } from "../lib/server-bundle.ts";
+import { addTallies, bun, failedOne, passedOne, SERVER, type Suite, type SuiteContext, type Tally, tallyOf } from "../lib/suite.ts";
 
 export const platform: Suite = {
   name: "platform",
-  proves: "set-up prepares the test platform, and a second set-up changes nothing",
+  proves: "set-up prepares the test platform, a second set-up changes nothing, and the server can be bundled",
   limitMs: 600_000,
   needs: ["needs"],
-  run: async ({ command, config }) => {
+  run: async (context) => {
+    const { command, config } = context;
     const first = tallyOf(await command([bun, SERVER, "setup"]));
     if (first.failed > 0) return first;
     const again = await command([bun, SERVER, "setup"]);
     const limitMs = 5_000;
     const quick = again.ms <= limitMs ? passedOne() : failedOne(`${again.output}\nthe second set-up took ${Math.round(again.ms)} ms`);
-    return addTallies([first, addTallies([tallyOf(again)]).failed > 0 ? tallyOf(again) : quick, apiKeyFile(config.testDataDir)]);
+    const second = tallyOf(again).failed > 0 ? tallyOf(again) : quick;
+    return addTallies([first, second, apiKeyFile(config.testDataDir), await bundle(context)]);
   },
 };
+
+/** The test files of the run start the server from here (testkit's `server-process.ts`). For a few files the bundles cost more than they save. */
+async function bundle({ config: { env }, only }: SuiteContext): Promise<Tally> {
+  if (only.length > 0) return passedOne();
+  if (!env.BOXYARD_TEST_SERVER) return failedOne("the run has no directory for the server's bundles");
+  return bundleServer(env.BOXYARD_TEST_SERVER).then(
+    () => passedOne(),
+    (error: unknown) => failedOne(`the server's programs could not be bundled: ${error}`),
+  );
+}
 
 /** The API key that set-up writes is complete. */
 function apiKeyFile(dataDir: string): Tally {

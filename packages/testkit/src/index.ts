@@ -10,6 +10,7 @@ export { type ProgramOptions, type ProgramResult, runProgram } from "./platform/
 export type { Fault, FaultPoint } from "./platform/faults.ts";
 export { bootPlatform, type PlatformOptions } from "./platform/platform.ts";
 export type { LogLine, Platform } from "./platform/running-platform.ts";
+export { SERVER_PROGRAMS } from "./platform/server-process.ts";
 export { startPostgres, type TestPostgres } from "./postgres.ts";
 export { type Capability, lacks } from "./requires.ts";
 export { makeSmallDisk, type SmallDisk } from "./small-disk.ts";

@@ -9,7 +9,7 @@ import { clientEnv } from "./client-env.ts";
 import { FAULT_VARIABLE, type Fault, writeFaults } from "./faults.ts";
 import { attachInstalled } from "./installed.ts";
 import type { LogLine, Platform } from "./running-platform.ts";
-import { logFileOf, SETUP_NEEDED, type ServerProcess, startServer } from "./server-process.ts";
+import { logFileOf, SERVER_PROGRAMS, SETUP_NEEDED, type ServerProcess, startServer } from "./server-process.ts";
 
 export interface PlatformOptions {
   /** More settings for the server. */
@@ -55,7 +55,7 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
 
 /** Sets up again what `down --sandboxes` of an earlier test released. */
 async function setUp(env: Readonly<Record<string, string | undefined>>): Promise<void> {
-  const ended = await runProgram([process.execPath, "packages/server/src/main.ts", "setup"], { cwd: CHECKOUT, env, limitMs: 300_000 });
+  const ended = await runProgram([process.execPath, SERVER_PROGRAMS.plain, "setup"], { cwd: CHECKOUT, env, limitMs: 300_000 });
   if (ended.exitCode !== 0) throw new AppError("internal", `Set-up failed: ${ended.stderr}`, { reason: "setup" });
 }
 
