@@ -52,6 +52,8 @@ export class FakeAgent {
   readonly files = new Map<string, number>();
   /** Whether `/freeze` was called without `/unfreeze` since. */
   areCommandsFrozen = false;
+  /** False: `/health` answers at once that the agent is not well. A frozen agent costs its caller the whole time for an answer. */
+  isHealthy = true;
   private frozen: { wait: Promise<void>; thaw: () => void } | undefined;
   private readonly server: Bun.Server<undefined>;
   private readonly options: FakeAgentOptions;
@@ -117,7 +119,7 @@ export class FakeAgent {
       if (server.upgrade(request, { data: undefined, ...(wanted ? { headers: { "Sec-WebSocket-Protocol": wanted } } : {}) }))
         return undefined;
     }
-    if (pathname === "/health") return new Response(null, { status: 204 });
+    if (pathname === "/health") return new Response(null, { status: this.isHealthy ? 204 : 503 });
     if (pathname === "/init") return this.init(request);
     if (pathname === "/freeze" || pathname === "/unfreeze") return this.stopCommands(pathname === "/freeze");
     if (pathname === "/metrics") {

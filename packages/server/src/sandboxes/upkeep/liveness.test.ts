@@ -6,7 +6,7 @@ import { MISSES } from "./liveness.ts";
 
 // No round of its own: the tests make them.
 const never = { BOXYARD_PROBE_SECONDS: "0" };
-/** Limit of an answer: long enough for an answer on a busy machine; each missing answer takes this long. */
+/** Limit of an answer: long enough for an answer on a busy machine. Each question to an agent that hangs takes this long, so most tests use `failOf`. */
 const LIMIT_MS = 1_000;
 setDefaultTimeout(60_000);
 let s: TestServer;
@@ -26,6 +26,14 @@ async function newestHealthOf(id: string): Promise<unknown> {
   const own = (await s.call("GET", `/sandboxes/${id}/metrics`)).body;
   expect(own.at(-1)).toEqual(sandboxes[id]);
   return own.at(-1).health;
+}
+
+/** From now on the agent of the sandbox fails its health check, at once. */
+function failOf(server: TestServer, id: string) {
+  const agent = server.world.sandboxes.get(id)?.agent;
+  if (!agent) throw new Error("no agent");
+  agent.isHealthy = false;
+  return agent;
 }
 
 const healthOf = async (id: string) => (await s.call("GET", `/sandboxes/${id}`)).body.health;
@@ -68,7 +76,7 @@ test("answers that went through the proxy are a sign of life: the agent is not a
 test("with the policy kill the sandbox is removed", async () => {
   await using strict = await TestServer.start({ env: { ...never, BOXYARD_ON_UNRESPONSIVE: "kill" }, agentLimitMs: LIMIT_MS });
   const { sandboxID } = await strict.create();
-  strict.world.sandboxes.get(sandboxID)?.agent?.freeze();
+  failOf(strict, sandboxID);
   await rounds(strict, MISSES);
   await eventually("it is removed", () => strict.world.sandboxes.size === 0);
   expect((await strict.call("GET", `/sandboxes/${sandboxID}`)).status).toBe(404);
@@ -131,7 +139,7 @@ describe("with the policy restart", () => {
 
   test("a sandbox whose pause fails runs on, and the restart is tried again after three more questions", async () => {
     const { sandboxID: id } = await strict.create();
-    sandboxOf(id)?.agent?.freeze();
+    failOf(strict, id);
     strict.world.faults.add("pause", { kind: "fail" });
     await rounds(strict, MISSES);
     await lastEvent(id, "boot_anew_failed");
@@ -143,7 +151,7 @@ describe("with the policy restart", () => {
 
   test("a sandbox that does not boot is paused with its disk, and a later connect resumes it", async () => {
     const { sandboxID: id } = await strict.create();
-    sandboxOf(id)?.agent?.freeze();
+    failOf(strict, id);
     for (const _ of [1, 2]) strict.world.faults.add("resume", { kind: "fail" });
     await rounds(strict, MISSES);
     await lastEvent(id, "boot_anew_failed");
@@ -154,7 +162,7 @@ describe("with the policy restart", () => {
 
   test("a boot that fails once is tried again at once", async () => {
     const { sandboxID: id } = await strict.create();
-    sandboxOf(id)?.agent?.freeze();
+    failOf(strict, id);
     strict.world.faults.add("resume", { kind: "fail" });
     await rounds(strict, MISSES);
     await lastEvent(id, "booted_anew");
@@ -163,7 +171,7 @@ describe("with the policy restart", () => {
 
   test("a boot that takes long stops neither the rounds nor the server's end, after which no second boot is tried", async () => {
     const [{ sandboxID: id }, { sandboxID: other }] = [await strict.create(), await strict.create()];
-    sandboxOf(id)?.agent?.freeze();
+    failOf(strict, id);
     strict.world.faults.add("resume", { kind: "hang" });
     await rounds(strict, MISSES);
     await eventually("it boots", () => strict.world.faults.calls.includes("resume"));
@@ -171,7 +179,7 @@ describe("with the policy restart", () => {
     const { envdAccessToken } = await detailOf(id);
     expect(await agentStatus(id, envdAccessToken)).toBe(409);
     strict.world.faults.add("pause", { kind: "fail" });
-    sandboxOf(other)?.agent?.freeze();
+    failOf(strict, other);
     await rounds(strict, MISSES);
     await lastEvent(other, "boot_anew_failed");
     await strict.server.liveness.stop();
@@ -183,12 +191,11 @@ describe("with the policy restart", () => {
 
   test("a sandbox whose agent answers again before its turn is not restarted", async () => {
     const { sandboxID: id } = await strict.create();
-    const agent = sandboxOf(id)?.agent;
     const turn = holdTurn(id);
-    agent?.freeze();
+    const agent = failOf(strict, id);
     await rounds(strict, MISSES);
     expect((await detailOf(id)).health).toBe("unresponsive");
-    agent?.thaw();
+    agent.isHealthy = true;
     turn.resolve();
     const { engine, sandbox } = engineOf(id);
     await engine.inTurn(sandbox, async () => {});
@@ -198,7 +205,7 @@ describe("with the policy restart", () => {
   test("no restart begins once the server ends", async () => {
     const { sandboxID: id } = await strict.create();
     const turn = holdTurn(id);
-    sandboxOf(id)?.agent?.freeze();
+    failOf(strict, id);
     await rounds(strict, MISSES);
     const stopped = strict.server.liveness.stop();
     turn.resolve();
