@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, StepObserver } from "@boxyard/core";
 import { type Logger, silentLogger } from "@boxyard/core/node";
@@ -9,6 +8,7 @@ import { DocumentCheck } from "@boxyard/spec/testing";
 import { readConfig, type ServerConfig } from "../config.ts";
 import { type RunningServer, startServer } from "../context.ts";
 import type { OrphanPolicy } from "../store-identity.ts";
+import { newDataDir } from "./data-directory.ts";
 
 export interface Reply {
   readonly status: number;
@@ -58,7 +58,7 @@ export class TestServer {
 
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
     const world = options.world ?? new FakeWorld();
-    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "boxyard-server-")));
+    const dataDir = options.dataDir ?? (await newDataDir());
     await mkdir(join(dataDir, "templates"), { recursive: true });
     const image = { digest: `sha256:${"a".repeat(64)}`, layers: [`sha256:${"b".repeat(64)}`] };
     // The files of `base`, which set-up would install.
