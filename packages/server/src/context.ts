@@ -10,7 +10,7 @@ import { type ApiServices, createApp } from "./http/app.ts";
 import { logged } from "./http/log.ts";
 import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.ts";
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
-import { nodeIdOf } from "./node-id.ts";
+import { openStore } from "./open-store.ts";
 import { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
@@ -33,7 +33,7 @@ import { type Adoption, adoptAll } from "./sandboxes/upkeep/restart.ts";
 import { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
-import { openSealer, SqlStore, type Store, type StoreLock } from "./store/index.ts";
+import type { Store, StoreLock } from "./store/index.ts";
 import { checkStoreIdentity, type OrphanPolicy } from "./store-identity.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/stage/build-settings.ts";
@@ -85,12 +85,6 @@ export interface RunningServer {
    * belongs to the caller.
    */
   close(graceMs?: number): Promise<void>;
-}
-
-/** Opens the store of a data directory. `exclusive`: no other process may open it meanwhile, so no other process can damage the index in shared memory. */
-export async function openStore({ dataDir, databaseUrl }: ServerConfig, exclusive = false, clock = systemClock): Promise<Store> {
-  const place = databaseUrl === undefined ? { file: join(dataDir, "boxyard.db"), exclusive } : { url: databaseUrl };
-  return SqlStore.open(place, nodeIdOf(dataDir), openSealer(dataDir), clock);
 }
 
 /** Opens and locks the store, and checks that it is the store of this directory's sandboxes. */

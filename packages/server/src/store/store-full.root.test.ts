@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readConfig } from "../config.ts";
-import { openStore } from "../context.ts";
 import { nodeIdOf } from "../node-id.ts";
+import { openStore } from "../open-store.ts";
 import { lockDataDir } from "../server-file.ts";
 import { TestServer } from "../testing/test-server.ts";
 

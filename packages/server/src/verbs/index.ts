@@ -2,37 +2,51 @@ import { AppError } from "@boxyard/core";
 import { errnoOf, PRIVATE_UMASK } from "@boxyard/core/node";
 import { printable, readConfig, type ServerConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
-import { baseArchive } from "./base-archive.ts";
-import { doctor } from "./doctor.ts";
-import { release } from "./release.ts";
-import { serve } from "./serve.ts";
-import { setup } from "./setup.ts";
-import { superviseServer } from "./supervise-server.ts";
-import { uninstall } from "./uninstall.ts";
+
+type Run = (config: ServerConfig, machine: Machine, args: readonly string[]) => Promise<number>;
 
 interface Verb {
   /** The arguments, as the usage line shows them. */
   readonly args: string;
   readonly summary: string;
-  /** Resolves with the exit code. */
-  run(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number>;
+  /** Loads the verb's modules. The verb resolves with the exit code. */
+  load(): Promise<Run>;
 }
 
 const ORPHANS = "[--adopt-orphans | --remove-orphans]";
 
-/** Every verb of the server's program. */
+/** Every verb of the server's program. Each loads its own modules only: the supervisor, which stays as long as its server, has none of the server's. */
 export const VERBS: Readonly<Record<string, Verb>> = {
-  serve: { args: ORPHANS, summary: "run the server until SIGTERM or SIGINT", run: serve },
-  supervise: { args: ORPHANS, summary: "run the server, and start it again after a crash", run: superviseServer },
-  setup: { args: "[--tune]", summary: "set this machine up, and make the first API key", run: setup },
-  doctor: { args: "[--json]", summary: "say what this machine can do", run: doctor },
-  release: { args: "[--sandboxes]", summary: "release what the machine holds; with --sandboxes end every sandbox first", run: release },
+  serve: { args: ORPHANS, summary: "run the server until SIGTERM or SIGINT", load: async () => (await import("./serve.ts")).serve },
+  supervise: {
+    args: ORPHANS,
+    summary: "run the server, and start it again after a crash",
+    load: async () => (await import("./supervise-server.ts")).superviseServer,
+  },
+  setup: {
+    args: "[--tune]",
+    summary: "set this machine up, and make the first API key",
+    load: async () => (await import("./setup.ts")).setup,
+  },
+  doctor: { args: "[--json]", summary: "say what this machine can do", load: async () => (await import("./doctor.ts")).doctor },
+  release: {
+    args: "[--sandboxes]",
+    summary: "release what the machine holds; with --sandboxes end every sandbox first",
+    load: async () => (await import("./release.ts")).release,
+  },
   "base-archive": {
     args: "PATH",
     summary: "build the base template again and write it to PATH as an archive",
-    run: async (_config, machine, [path]) => (path === undefined ? refuse() : baseArchive(machine, path)),
+    load: async () => {
+      const { baseArchive } = await import("./base-archive.ts");
+      return async (_config, machine, [path]) => (path === undefined ? refuse() : baseArchive(machine, path));
+    },
   },
-  uninstall: { args: "", summary: "end every sandbox and undo what setup did", run: uninstall },
+  uninstall: {
+    args: "",
+    summary: "end every sandbox and undo what setup did",
+    load: async () => (await import("./uninstall.ts")).uninstall,
+  },
 };
 
 const ANYWHERE = `  ${"--print-config".padEnd(48)}show the settings as JSON, and do nothing
@@ -66,7 +80,9 @@ export async function run(argv: readonly string[], machine: Machine): Promise<nu
       console.log(JSON.stringify(printable(config), null, 2));
       return 0;
     }
-    return verb ? await verb.run(config, machine, args) : refuse();
+    if (!verb) return refuse();
+    const runVerb = await verb.load();
+    return await runVerb(config, machine, args);
   } catch (error) {
     console.error(`boxyard ${name}: ${error instanceof Error ? error.message : String(error)}`);
     // Errors of the kernel (a full disk, a directory that is not writable) need no stack.

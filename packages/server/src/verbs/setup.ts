@@ -1,8 +1,8 @@
 import { isAppError, systemClock } from "@boxyard/core";
 import type { ServerConfig } from "../config.ts";
-import { openStore } from "../context.ts";
 import { ensureFirstKey } from "../keys/keys.ts";
 import type { Machine } from "../machine.ts";
+import { openStore } from "../open-store.ts";
 import { type DirectoryLock, lockDataDir } from "../server-file.ts";
 
 /** Sets the machine up, then makes the first API key, which is printed only this time. Returns the exit code. */
