@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { ABSENT_PROGRAMS, GUEST_PACKAGES, KERNEL_META_PACKAGE, LEFT_OUT_OF_SANDBOXES, SANDBOX_PACKAGES } from "./packages.ts";
+import { basename, join } from "node:path";
+import { ABSENT_PROGRAMS, GUEST_PACKAGES, KERNEL_META_PACKAGE, LEFT_OUT_OF_BASE } from "./packages.ts";
 import { sh } from "./sh.ts";
 
 const FILES = join(import.meta.dir, "files");
 /** Change this number when this file makes another image from the same parts. */
-const LAYOUT = 4;
+const LAYOUT = 5;
 /** Size of a disk, which is a sparse file. */
 const DISK_BYTES = 6 * 1024 ** 3;
 /** Modules that the guest needs to mount its disk; it loads the other modules from the disk. */
@@ -22,13 +22,15 @@ export interface GuestImage {
   readonly sandboxTar: string;
 }
 
-/** Makes the kernel, the initial file system and the disk, unless an earlier run has made them. */
-export async function guestImage(cacheDir: string): Promise<GuestImage> {
+/**
+ * Makes the kernel, the initial file system, the disk and the small template, unless an earlier run has made them. The disk and the small template come
+ * from `baseTar`, the tar of the base template: to make trees of their own with mmdebstrap takes a minute of CPU time. The name of the tar contains the
+ * hash of its recipe.
+ */
+export async function guestImage(cacheDir: string, baseTar: string): Promise<GuestImage> {
   const sources = await Promise.all(["initrd-init", "guest-init"].map((name) => readFile(join(FILES, name), "utf8")));
   const key = createHash("sha256")
-    .update(
-      JSON.stringify([sources, GUEST_PACKAGES, ABSENT_PROGRAMS, SANDBOX_PACKAGES, LEFT_OUT_OF_SANDBOXES, KERNEL_META_PACKAGE, LAYOUT]),
-    )
+    .update(JSON.stringify([sources, basename(baseTar), LEFT_OUT_OF_BASE, GUEST_PACKAGES, ABSENT_PROGRAMS, KERNEL_META_PACKAGE, LAYOUT]))
     .digest("hex")
     .slice(0, 16);
   const done = join(cacheDir, "pure-v2", key);
@@ -45,8 +47,12 @@ export async function guestImage(cacheDir: string): Promise<GuestImage> {
   await mkdir(work, { recursive: true });
   const version = await unpackKernel(work);
   await makeInitrd(work, version);
-  await makeSystem(work, version);
-  await makeSandboxTar(work);
+  const tree = join(work, "tree");
+  await unpackBase(baseTar, tree);
+  await sh(["tar", "--create", "--numeric-owner", `--file=${join(work, "sandbox.tar")}`, `--directory=${tree}`, "."]);
+  await completeSystem(work, tree, version);
+  await makeDisk(tree, join(work, "system"));
+  await rm(tree, { recursive: true });
   await rm(join(work, "unpacked"), { recursive: true, force: true });
   await writeFile(join(work, "complete"), "");
   await rename(work, done);
@@ -93,41 +99,16 @@ async function makeInitrd(work: string, version: string): Promise<void> {
   await rm(root, { recursive: true });
 }
 
-async function machineSuite(): Promise<string> {
-  return /^VERSION_CODENAME=(\S+)/m.exec(await readFile("/etc/os-release", "utf8"))?.[1] ?? "bookworm";
+async function unpackBase(tar: string, tree: string): Promise<void> {
+  await mkdir(tree);
+  const options = ["--preserve-permissions", "--numeric-owner", "--wildcards", "--anchored"];
+  const leaveOut = LEFT_OUT_OF_BASE.map((pattern) => `--exclude=${pattern}`);
+  await sh(["tar", "--extract", ...options, ...leaveOut, `--file=${tar}`, `--directory=${tree}`]);
 }
 
-/** While it runs, it mounts file systems below `work`. Tests that compare the mounts of the machine ignore these. */
-const debstrapIn = (work: string): string[] => ["env", `TMPDIR=${work}`, "mmdebstrap"];
-
-async function makeSandboxTar(work: string): Promise<void> {
-  const user = 'chroot "$1" useradd --create-home --shell /bin/bash --uid 1000 user';
-  const sudo = 'echo "user ALL=(ALL:ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/user" && chmod 440 "$1/etc/sudoers.d/user"';
-  // Not by dpkg's path-exclude: the packages' own scripts need Perl.
-  const trim = `cd "$1" && bash -O nullglob -c 'rm -rf ${LEFT_OUT_OF_SANDBOXES.join(" ")}'`;
-  const hooks = [user, sudo, trim].map((hook) => `--customize-hook=${hook}`);
-  const packages = `--include=${SANDBOX_PACKAGES.join(",")}`;
-  // A layer has no device nodes, but it has the directory where /dev is mounted.
-  await sh([
-    ...debstrapIn(work),
-    "--quiet",
-    "--variant=essential",
-    "--skip=output/dev",
-    packages,
-    ...hooks,
-    await machineSuite(),
-    join(work, "sandbox.tar"),
-  ]);
-  await mkdir(join(work, "extra/dev"), { recursive: true });
-  await sh(["tar", "--append", `--file=${work}/sandbox.tar`, `--directory=${work}/extra`, "--owner=0", "--group=0", "./dev"]);
-  await rm(join(work, "extra"), { recursive: true });
-}
-
-async function makeSystem(work: string, version: string): Promise<void> {
-  const tree = join(work, "tree");
-  const leaveOut = ["doc", "info", "locale", "man"].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`);
-  const packages = `--include=${GUEST_PACKAGES.join(",")}`;
-  await sh([...debstrapIn(work), "--quiet", "--variant=essential", ...leaveOut, packages, await machineSuite(), tree]);
+/** Completes the small tree of the base template to the Debian tree of the guest. */
+async function completeSystem(work: string, tree: string, version: string): Promise<void> {
+  await addPackages(work, tree);
   await mkdir(join(tree, "usr/lib/modules"), { recursive: true });
   await rename(join(work, "unpacked/lib/modules", version), join(tree, "usr/lib/modules", version));
   await cp(join(FILES, "guest-init"), join(tree, "guest-init"));
@@ -135,8 +116,26 @@ async function makeSystem(work: string, version: string): Promise<void> {
   for (const path of absent) await writeFile(path, "#!/bin/sh\necho 'this is not in the guest' >&2\nexit 1\n");
   await sh(["chmod", "755", join(tree, "guest-init"), ...absent]);
   await mkdir(join(tree, "work"));
-  await makeDisk(tree, join(work, "system"));
-  await rm(tree, { recursive: true });
+}
+
+/** Unpacks the guest's packages, and their dependencies, that the tree does not have yet. Their scripts do not run; the guest needs none of them. */
+async function addPackages(work: string, tree: string): Promise<void> {
+  const debs = join(work, "debs");
+  await mkdir(join(debs, "partial"), { recursive: true });
+  const settings = [
+    `Dir::State::status=${join(tree, "var/lib/dpkg/status")}`,
+    `Dir::Cache::archives=${debs}/`,
+    "APT::Sandbox::User=root",
+    "APT::Install-Recommends=false",
+    "Debug::NoLocking=true",
+  ].flatMap((setting) => ["-o", setting]);
+  await sh(["apt-get", "--quiet=2", "--yes", ...settings, "--download-only", "install", ...GUEST_PACKAGES]);
+  // `dpkg -x` would replace the link /lib with a directory.
+  const unpack = 'dpkg-deb --fsys-tarfile "$1" | tar --extract --preserve-permissions --keep-directory-symlink --directory="$2"';
+  for (const name of await readdir(debs)) {
+    if (name.endsWith(".deb")) await sh(["bash", "-o", "pipefail", "-c", unpack, "bash", join(debs, name), tree]);
+  }
+  await rm(debs, { recursive: true });
 }
 
 /** A disk with the files of `tree`. */

@@ -12,4 +12,4 @@ const run = await runTestsInGuest({
   env: config.env,
   onText: (text) => process.stdout.write(text),
 });
-for (const { file, report } of run.results) console.log(file, report === undefined ? "no report" : "reported");
+console.log(run.report === undefined ? "no report" : "reported", `${(run.cpuMs / 1000).toFixed(1)} s of CPU time`);

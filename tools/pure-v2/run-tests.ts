@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { baseTarName } from "@boxyard/driver-local/setup";
+import { baseTar, baseTarName, readSetupConfig } from "@boxyard/driver-local/setup";
 import { boot } from "./boot.ts";
 import { copyCheckout } from "./checkout-copy.ts";
 import { type GuestImage, guestImage, makeDisk, readFromDisk } from "./image.ts";
@@ -23,23 +23,21 @@ export interface GuestTestOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface GuestTestResult {
-  readonly file: string;
-  /** The JUnit report; undefined if the guest ended before it wrote one. */
-  readonly report: string | undefined;
-}
-
 export interface GuestRun {
   readonly console: string;
   /** CPU time of the emulator. */
   readonly cpuMs: number;
-  readonly results: readonly GuestTestResult[];
+  /** Exit code of `bun test`; undefined if the guest ended before it. */
+  readonly exitCode: number | undefined;
+  /** The JUnit report; undefined if the guest ended before it wrote one. */
+  readonly report: string | undefined;
 }
 
-/** Sets the platform up inside a guest with pure cgroup v2 and runs `bun test` there on each file. */
+/** Sets the platform up inside a guest with pure cgroup v2 and runs `bun test` there on the files. */
 export async function runTestsInGuest(options: GuestTestOptions): Promise<GuestRun> {
-  const image = await guestImage(options.cacheDir);
-  const work = join(options.cacheDir, "pure-v2", `run-${process.pid}`);
+  const { cacheDir, env } = options;
+  const image = await guestImage(cacheDir, await baseTar({ ...readSetupConfig(env), cacheDir }, { progress() {}, result() {} }));
+  const work = join(cacheDir, "pure-v2", `run-${process.pid}`);
   const tree = join(work, "tree");
   const disk = join(work, "disk");
   try {
@@ -49,10 +47,7 @@ export async function runTestsInGuest(options: GuestTestOptions): Promise<GuestR
     await preparePool(options, image, work, join(tree, "prepared"));
     await writeFile(join(tree, "job"), job(options), { mode: 0o755 });
     await makeDisk(tree, disk);
-    const { console, cpuMs } = await boot(image, disk, options);
-    const results: GuestTestResult[] = [];
-    for (const [index, file] of options.files.entries()) results.push({ file, report: await readFromDisk(disk, `/out/${index}.xml`) });
-    return { console, cpuMs, results };
+    return { ...(await boot(image, disk, options)), report: await readFromDisk(disk, "/report.xml") };
   } finally {
     await rm(work, { recursive: true, force: true });
   }
@@ -77,18 +72,13 @@ async function preparePool({ env }: GuestTestOptions, image: GuestImage, work: s
   });
 }
 
+/** One process runs all files, so that the same sources are loaded and compiled once: that takes seconds of CPU time under emulation. */
 function job({ files, testLimitMs }: GuestTestOptions): string {
-  const tests = files.map(
-    (file, index) =>
-      `echo "=== ${file}"; $bun test --timeout=${testLimitMs} --reporter=junit --reporter-outfile=/work/out/${index}.xml ./${file} || failed=1`,
-  );
+  const paths = files.map((file) => `./${file}`).join(" ");
   return `#!/bin/bash
 export BOXYARD_DATA=/work/data BOXYARD_CACHE=/work/cache BOXYARD_POOL_SIZE=4G BOXYARD_TEST_EMULATED=1 BOXYARD_TEST_POOL=/work/prepared CI=true
 cd /work/boxyard || exit 1
 bun=$(ls -d /work/boxyard/node_modules/@oven/bun-linux-*/bin/bun | head -n 1)
-mkdir -p /work/out
-failed=0
-${tests.join("\n")}
-exit $failed
+exec $bun test --timeout=${testLimitMs} --reporter=junit --reporter-outfile=/work/report.xml ${paths}
 `;
 }

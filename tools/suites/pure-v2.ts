@@ -1,4 +1,4 @@
-import { parseJunit } from "../lib/junit.ts";
+import { parseJunit, type TestCase } from "../lib/junit.ts";
 import { addTallies, failedOne, type Suite, type Tally } from "../lib/suite.ts";
 import { runTestsInGuest } from "../pure-v2/run-tests.ts";
 
@@ -23,19 +23,23 @@ export const pureV2: Suite = {
     const { cacheDir, testDataDir: dataDir, env } = config;
     const limits = { limitMs: LIMIT_MS - 60_000, testLimitMs: 120_000, signal };
     const run = await runTestsInGuest({ cacheDir, dataDir, files, env, ...limits });
-    const tallies = run.results.map(({ file, report }) => {
-      const tally = tallyOf(report);
+    const cases = run.report === undefined ? [] : parseJunit(run.report);
+    const tallies = files.map((file) => {
+      const tally = tallyOf(cases.filter((one) => one.file === file));
       say(`  ${tally.failed > 0 ? "✗" : "·"} ${file}  ${tally.passed} passed, ${tally.failed} failed`);
       return tally;
     });
+    // The report does not contain a failure outside of the tests.
+    if (run.exitCode !== 0 && tallies.every(({ failed }) => failed === 0)) {
+      tallies.push(failedOne(`'bun test' in the guest: exit code ${run.exitCode ?? "unknown"}`));
+    }
     const total = { ...addTallies(tallies), cpuMs: run.cpuMs };
     return total.failed > 0 ? { ...total, output: `${run.console.replaceAll("\r", "")}\n${total.output}` } : total;
   },
 };
 
 /** A skipped test counts as failed: the guest has everything that set-up installs on a user's machine. */
-function tallyOf(report: string | undefined): Tally {
-  const cases = report === undefined ? [] : parseJunit(report);
+function tallyOf(cases: readonly TestCase[]): Tally {
   const notPassed = cases.filter(({ outcome }) => outcome !== "passed");
   if (cases.length === 0) return failedOne("the guest gave no report");
   return { passed: cases.length - notPassed.length, failed: notPassed.length, skipped: [], output: "" };

@@ -2,7 +2,7 @@ export { fingerprint } from "../doctor/fingerprint.ts";
 export { lockFile } from "../sys/file-lock.ts";
 export { authorityPlaces, machineAuthorities } from "./authorities.ts";
 export { formatDeb822 } from "./base/apt-sources.ts";
-export { baseTarName } from "./base/build.ts";
+export { baseTar, baseTarName } from "./base/build.ts";
 export { machineAptSettings, machineRelease, machineSources } from "./base/machine.ts";
 export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
 export { completeSetup } from "./complete.ts";
