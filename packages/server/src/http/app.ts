@@ -1,6 +1,5 @@
 import { AppError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import { agentDocument } from "@boxyard/spec/agent-api";
 import { platformDocument, routes } from "@boxyard/spec/platform";
 import { Hono } from "hono";
 import type { ServerConfig } from "../config.ts";
@@ -75,7 +74,10 @@ export function createApp(context: ApiServices): Api {
   mountKeys(app, context);
 
   app.get("/openapi.json", jsonDocument(platformDocument));
-  app.get("/openapi/agent.json", jsonDocument(agentDocument));
+  app.get(
+    "/openapi/agent.json",
+    jsonDocument(async () => (await import("@boxyard/spec/agent-api")).agentDocument()),
+  );
   const sdkPackage = getSdkPackage(context);
   app.get(SDK_PACKAGE_PATH, (c) => sdkPackage(c.req.raw));
   app.notFound((c) => {
@@ -106,10 +108,10 @@ function health(trouble: StoreTrouble | undefined): Response {
 }
 
 /** Serves a document that is made for the first client that asks, and not at the start of the server, which adopts sandboxes then. */
-function jsonDocument(make: () => object): () => Response {
+function jsonDocument(make: () => object | Promise<object>): () => Promise<Response> {
   let text: string | undefined;
-  return () => {
-    text ??= JSON.stringify(make());
+  return async () => {
+    text ??= JSON.stringify(await make());
     return new Response(text, { headers: { "Content-Type": "application/json; charset=utf-8" } });
   };
 }
