@@ -26,6 +26,11 @@ const ids = async (): Promise<string[]> => {
   return (JSON.parse(listed.stdout || "[]") as { sandboxId: string }[]).map((entry) => entry.sandboxId);
 };
 
+/** Ends a sandbox where the client's own `kill` is not what is tested: each start of the client takes half a second of CPU. */
+async function end(id: string): Promise<void> {
+  expect((await platform().api({ method: "DELETE", path: `/sandboxes/${id}` })).status).toBe(204);
+}
+
 test("create, list, exec with its exit code, info and kill", async () => {
   const created = await cli(["sandbox", "create", "base", "--detach"]);
   expect(created.exitCode).toBe(0);
@@ -54,7 +59,7 @@ test("pause, the list of paused ones, resume", async () => {
   expect((await cli(["sandbox", "resume", id])).exitCode).toBe(0);
   const ran = await cli(["sandbox", "exec", id, "--", "sh", "-c", "cat /tmp/kept; cat /proc/[0-9]*/comm | grep -c sleep"]);
   expect(ran.stdout).toBe("kept\n1\n");
-  expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
+  await end(id);
 }, 120_000);
 
 test("a sandbox that is paused by its timeout, and used again", async () => {
@@ -66,7 +71,7 @@ test("a sandbox that is paused by its timeout, and used again", async () => {
   await eventually("it is paused", async () => (await paused()).includes(id), { withinMs: 40_000 });
   expect((await cli(["sandbox", "resume", id])).exitCode).toBe(0);
   expect((await cli(["sandbox", "exec", id, "--", "echo", "awake"])).stdout).toBe("awake\n");
-  expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
+  await end(id);
 }, 120_000);
 
 test("a snapshot: created, listed, started from, deleted", async () => {
@@ -79,7 +84,7 @@ test("a snapshot: created, listed, started from, deleted", async () => {
   expect((await cli(["sandbox", "snapshot", "list"])).stdout).toContain(snapshot);
   const clone = idOf(await cli(["sandbox", "create", snapshot, "--detach"]));
   expect((await cli(["sandbox", "exec", clone, "--", "cat", "/tmp/kept"])).stdout).toBe("kept\n");
-  for (const one of [clone, id]) expect((await cli(["sandbox", "kill", one])).exitCode).toBe(0);
+  for (const one of [clone, id]) await end(one);
   expect((await cli(["sandbox", "snapshot", "delete", snapshot])).exitCode).toBe(0);
   expect((await cli(["sandbox", "snapshot", "list"])).stdout).not.toContain(snapshot);
 }, 120_000);
@@ -105,7 +110,7 @@ test("a template of a Dockerfile FROM boxyard/base, which is the server's own an
     expect([made.exitCode, made.stdout + made.stderr]).toEqual([0, expect.stringContaining(name)]);
     const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", name, "--detach"])).stdout)?.[0] ?? "";
     expect((await cli(["sandbox", "exec", id, "--", "cat", "/copied", "/made"])).stdout).toBe("from the context\nhi\n");
-    expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
+    await end(id);
     expect((await cli(["template", "delete", "--yes", name])).exitCode).toBe(0);
   } finally {
     rmSync(directory, { recursive: true, force: true });
@@ -122,7 +127,7 @@ test("a template of a Dockerfile FROM scratch", async () => {
     expect([made.exitCode, made.stdout + made.stderr]).toEqual([0, expect.stringContaining("the image has no user 'user'")]);
     const id = /i[a-z0-9]{20}/.exec((await cli(["sandbox", "create", name, "--detach"])).stdout)?.[0] ?? "";
     expect((await cli(["sandbox", "exec", id, "--", "/app/busybox", "id", "-u"])).stdout).toBe("0\n");
-    expect((await cli(["sandbox", "kill", id])).exitCode).toBe(0);
+    await end(id);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
