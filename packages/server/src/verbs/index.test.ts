@@ -26,7 +26,9 @@ beforeEach(() => {
   });
 });
 const before = process.env.BOXYARD_DATA;
+const mask = process.umask();
 afterEach(() => {
+  process.umask(mask); // A verb sets it for its process; here other test files follow in this process.
   if (before === undefined) delete process.env.BOXYARD_DATA;
   else process.env.BOXYARD_DATA = before;
   printed.mockRestore();
