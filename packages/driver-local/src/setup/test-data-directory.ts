@@ -24,18 +24,22 @@ export interface TestDataDirOptions {
   readonly parent?: string;
   /** A directory in which test files share a pool with the base template; without it set-up unpacks the template. */
   readonly prepared?: string;
+  /** Range of its sandboxes; default: that of `BOXYARD_NETWORK`, or a free one. */
+  readonly network?: string;
 }
 
 /** For tests: makes a new data directory and sets it up. Takes some seconds when the cache has the base template's tree, less with a prepared pool. */
-export async function makeTestDataDir({ cacheDir, parent = tmpdir(), prepared }: TestDataDirOptions = {}): Promise<TestDataDir> {
+export async function makeTestDataDir(options: TestDataDirOptions = {}): Promise<TestDataDir> {
+  const { cacheDir, parent = tmpdir(), prepared } = options;
   const dataDir = mkdtempSync(join(parent, "boxyard-data-"));
   const ours = readSetupConfig();
+  const network = options.network ?? ours.network;
   const config: SetupConfig = {
     env: ours.env,
     dataDir,
     cacheDir: cacheDir ?? ours.cacheDir,
     poolSizeBytes: 8 * 1024 ** 3,
-    ...(ours.network !== undefined && { network: ours.network }),
+    ...(network !== undefined && { network }),
   };
   const remove = async () => {
     await unmountPool(dataDir);
