@@ -82,7 +82,8 @@ describe("SendInput and CloseStdin", () => {
   });
 
   test("large input arrives whole and in order; the answer comes when the process has taken it", async () => {
-    const script = "until [ -e /tmp/takes-input ]; do sleep 0.02; done; sha256sum";
+    const go = `/tmp/takes-input-${crypto.randomUUID()}`;
+    const script = `until [ -e ${go} ]; do sleep 0.02; done; sha256sum`;
     const open = await start(agent, { process: { cmd: "sh", args: ["-c", script] } });
     const pid = await firstPid(open);
     const bytes = crypto.getRandomValues(new Uint8Array(60_000));
@@ -96,10 +97,11 @@ describe("SendInput and CloseStdin", () => {
     })();
     // Far more than its pipe holds.
     await staysTrueFor(300, "the process has not taken the input, and the sender waits", () => answered < 20);
-    await asRoot(agent, "touch /tmp/takes-input");
+    await asRoot(agent, `touch ${go}`);
     await sending;
     await call("CloseStdin", { process: { pid } });
     expect((await collect(open)).stdout).toBe(`${hash.digest("hex")}  -\n`);
+    await asRoot(agent, `rm ${go}`);
   });
 
   test("a process that never reads holds only its own sender up, and the sender is freed when it ends", async () => {
