@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, eventually, readTestConfig, runProgram } from "@boxyard/testkit";
+import { CHECKOUT, eventually, readTestConfig, runProgram, SERVER_PROGRAMS } from "@boxyard/testkit";
 import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox, reconnect } from "../support/sandbox.ts";
@@ -105,7 +105,7 @@ test("a lost node-id and instance.json cost no sandbox", async () => {
   const sandboxes = await counting(3);
   await platform().stop();
   for (const name of ["node-id", "instance.json"]) rmSync(join(platform().dataDir, name));
-  await runProgram([process.execPath, "packages/server/src/main.ts", "setup"], {
+  await runProgram([process.execPath, SERVER_PROGRAMS.plain, "setup"], {
     cwd: CHECKOUT,
     env: { ...readTestConfig().env, BOXYARD_DATA: platform().dataDir },
     limitMs: 60_000,

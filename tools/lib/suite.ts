@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Snapshot } from "@boxyard/testkit";
+import { SERVER_PROGRAMS, type Snapshot } from "@boxyard/testkit";
 import { ROOT, type ToolsConfig } from "../config.ts";
 import type { Lanes } from "./lanes.ts";
 import { MARKER, type RunResult, run } from "./run.ts";
@@ -90,7 +90,7 @@ export function addTallies(tallies: readonly Tally[]): Tally {
 
 export const bun = process.execPath;
 /** The server's program, which also sets up and releases a platform. */
-export const SERVER = "packages/server/src/main.ts";
+export const SERVER = SERVER_PROGRAMS.plain;
 
 /** Path of a program that came with an npm package of this platform, for instance `biome`. */
 export function npmBinary(tool: "biome" | "buf" | "tsc"): string {
