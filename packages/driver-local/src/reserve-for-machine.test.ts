@@ -18,7 +18,7 @@ test("a reserve that leaves nothing is refused by the setting's name", () => {
 });
 
 test("the reserves of pool and disk are bounded on both sides, and never more than half", () => {
-  expect([4, 42, 1000].map((gib) => poolReserve(gib * GIB) / MIB)).toEqual([512, 2150.4, 8192]);
+  expect([4, 40, 1000].map((gib) => poolReserve(gib * GIB) / MIB)).toEqual([512, 2048, 8192]);
   expect(poolReserve(4 * GIB, { poolBytes: 100 * GIB })).toBe(2 * GIB);
   expect([0.5, 100, 1000].map((gib) => diskReserve(gib * GIB) / MIB)).toEqual([256, 2048, 8192]);
 });
@@ -26,4 +26,10 @@ test("the reserves of pool and disk are bounded on both sides, and never more th
 test("the pool has half of the disk's reserve ahead, from 768 MiB to 1 GiB, or what is set", () => {
   expect([2, 40, 1000].map((gib) => poolAhead(gib * GIB) / MIB)).toEqual([768, 768, 1024]);
   expect([0, 5 * MIB].map((aheadBytes) => poolAhead(GIB, { aheadBytes }))).toEqual([0, 5 * MIB]);
+});
+
+test("reserves are whole bytes for every size: programs such as fallocate refuse fractions", () => {
+  for (const bytes of [42 * GIB + 1, 77 * GIB + 7, 252 * GIB + 13]) {
+    for (const reserve of [poolReserve, diskReserve, poolAhead]) expect(Number.isInteger(reserve(bytes))).toBe(true);
+  }
 });

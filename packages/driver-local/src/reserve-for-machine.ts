@@ -36,22 +36,22 @@ export function shareOfSandboxes(machine: MachineSize, reserve: Reserve = {}): {
   return { memoryBytes: Math.floor(memoryBytes / MIB) * MIB, processes: Math.floor(processes) };
 }
 
-/** Free bytes of the pool below which growth is paused. */
+/** Free bytes of the pool below which growth is paused, a whole number. */
 export function poolReserve(poolBytes: number, { poolBytes: wanted }: Reserve = {}): number {
-  return Math.min(wanted ?? Math.min(Math.max(poolBytes / 20, 512 * MIB), 8 * GIB), poolBytes / 2);
+  return Math.floor(Math.min(wanted ?? Math.min(Math.max(poolBytes / 20, 512 * MIB), 8 * GIB), poolBytes / 2));
 }
 
-/** Free bytes of the disk below the pool under which growth is paused. */
+/** Free bytes of the disk below the pool under which growth is paused, a whole number. */
 export function diskReserve(diskBytes: number, { diskBytes: wanted }: Reserve = {}): number {
-  return Math.min(wanted ?? Math.min(Math.max(diskBytes / 50, 512 * MIB), 8 * GIB), diskBytes / 2);
+  return Math.floor(Math.min(wanted ?? Math.min(Math.max(diskBytes / 50, 512 * MIB), 8 * GIB), diskBytes / 2));
 }
 
 /**
- * Bytes that the pool's file allocates on the disk below beyond what the pool holds; 0: none. The least is a chunk for each size class of extents,
- * because btrfs begins one for each.
+ * Bytes that the pool's file allocates on the disk below beyond what the pool holds, a whole number; 0: none. The least is a chunk for each size
+ * class of extents, because btrfs begins one for each.
  */
 export function poolAhead(diskBytes: number, reserve: Reserve = {}): number {
-  return reserve.aheadBytes ?? Math.min(Math.max(diskReserve(diskBytes, reserve) / 2, 768 * MIB), GIB);
+  return reserve.aheadBytes ?? Math.floor(Math.min(Math.max(diskReserve(diskBytes, reserve) / 2, 768 * MIB), GIB));
 }
 
 function nothingLeft(setting: string, has: string): AppError {
