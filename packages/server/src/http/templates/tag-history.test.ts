@@ -49,6 +49,12 @@ test("groups are sorted, searched and given in pages", async () => {
   expect(second.nextCursor).toBeNull();
 });
 
+test("a cursor is valid only in the order that it was made for", async () => {
+  const { nextCursor } = await groups("?tagsLimit=1&sort=name_asc");
+  const reply = await s.call("GET", `/templates/app/tags/groups?sort=name_desc&tagsCursor=${nextCursor}`);
+  expect([reply.status, reply.body.message]).toEqual([400, expect.stringContaining("tagsCursor")]);
+});
+
 test("the next page of groups begins after the last tag of a page even if this tag was removed", async () => {
   await s.call("POST", "/templates/tags", { target: "app", tags: ["u1", "u2"] });
   const first = await groups("?tagsLimit=3&sort=name_desc");

@@ -10,14 +10,14 @@ import type { HandlerOf } from "./services.ts";
 /** `GET /templates/{id}/tags/groups`. */
 export const listTagGroups: HandlerOf<typeof routes.listTagGroups> = async ({ query, caller, param }, { tagHistory }) => {
   const { search, sort, tagsCursor, tagsLimit, assignmentLimit } = query;
-  const wanted = { search, sort, ...pageQuery(tagsCursor, { limit: tagsLimit, field: "tagsCursor" }) };
+  const wanted = { search, sort, ...pageQuery(tagsCursor, { limit: tagsLimit, field: "tagsCursor", order: sort }) };
   const { record, groups } = await tagHistory.groups(caller.teamId, param("templateID"), wanted);
   const tags = groups.items.map(({ tag, assignments }) => ({
     tag,
     assignments: assignments.slice(0, assignmentLimit).map((assignment) => presentAssignment(record.id, assignment)),
     hasMore: assignments.length > assignmentLimit,
   }));
-  return json(200, { tags, nextCursor: cursorOf(groups) });
+  return json(200, { tags, nextCursor: cursorOf(groups, sort) });
 };
 
 /** `GET /templates/{id}/tags/{tag}/assignments`. */
@@ -27,7 +27,7 @@ export const listTagAssignments: HandlerOf<typeof routes.listTagAssignments> = a
   return json(200, { data: assignments.items.map((one) => presentAssignment(record.id, one)), nextCursor: cursorOf(assignments) });
 };
 
-const cursorOf = ({ next }: Page<unknown>) => (next === undefined ? null : tokenOf(next));
+const cursorOf = ({ next }: Page<unknown>, order?: string) => (next === undefined ? null : tokenOf(next, order));
 
 const iso = (at: number) => new Date(at).toISOString();
 
