@@ -27,15 +27,17 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
     process.on(event, (error) => logger.error({ err: error }, event));
   try {
     const driver = await machine.openDriver(logger);
-    const buildSettings =
-      config.buildSettings === "machine"
-        ? await machine.buildSettings(BUILD_DIRECTORY, { authorities: config.authorities })
-        : NO_BUILD_SETTINGS;
-    const authorities = machine.authorities(config.authorities);
-    const { observer, sdkPackage } = machine;
-    const orphans = orphanPolicyOf(args);
-    const options = { config, orphans, driver, logger, buildSettings, authorities, sdkPackage, ...(observer && { observer }) };
-    const server = await startServer(options).catch(async (error) => {
+    const start = async () => {
+      const buildSettings =
+        config.buildSettings === "machine"
+          ? await machine.buildSettings(BUILD_DIRECTORY, { authorities: config.authorities })
+          : NO_BUILD_SETTINGS;
+      const authorities = machine.authorities(config.authorities);
+      const { observer, sdkPackage } = machine;
+      const orphans = orphanPolicyOf(args);
+      return startServer({ config, orphans, driver, logger, buildSettings, authorities, sdkPackage, ...(observer && { observer }) });
+    };
+    const server = await start().catch(async (error) => {
       // Else the driver's open handles would keep the process alive, though it does not serve.
       await driver.close();
       throw error;
