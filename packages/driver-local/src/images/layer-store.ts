@@ -8,7 +8,7 @@ import {
   type LayerSource,
   type MakeLayerOptions,
 } from "@boxyard/driver";
-import { InodeSeeds, MAX_SEED, seedAbove } from "../pool-storage/inode-seeds.ts";
+import { InodeSeeds, seedAboveLayers } from "../pool-storage/inode-seeds.ts";
 import { checkMounted } from "../pool-storage/mounted.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
 import { Making, unpublish } from "./making.ts";
@@ -84,10 +84,9 @@ export class LayerStore {
     return this.make(job, options, { source, signal, ...(onProgress && { onProgress }), ...(onLeftOut && { onLeftOut }) });
   }
 
-  /** The seed of a layer above these layers. A layer that does not exist yet counts as one seed. */
+  /** The seed of a layer above these layers. */
   private async seedOver(above: readonly string[]): Promise<string | undefined> {
-    const ends = above.filter((digest) => this.has(digest)).map((digest) => this.seeds.endOf(this.treeOf(digest)));
-    const seed = Math.max(seedAbove(ends), Math.min(above.length, MAX_SEED));
+    const seed = seedAboveLayers(above.map((digest) => (this.has(digest) ? this.seeds.endOf(this.treeOf(digest)) : undefined)));
     return seed === 0 ? undefined : await this.seeds.get(seed);
   }
 

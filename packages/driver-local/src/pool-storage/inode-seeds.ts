@@ -12,10 +12,14 @@ import { poolPaths } from "./paths.ts";
  * above the highest in its tree. So a snapshot of a "seed" (a subvolume whose only file has a high number) gives numbers above that file's.
  */
 
-/** Numbers from one seed to the next. */
-export const SEED_STEP = 65_536;
-/** The highest seed. A subvolume that would need a higher one gets this one, and may repeat a number. Making all seeds takes half a minute. */
-export const MAX_SEED = 64;
+/** Numbers from one seed to the next. To use one up takes 20 µs, and most layers have fewer files. */
+export const SEED_STEP = 8_192;
+/** The highest seed. A subvolume that would need a higher one gets this one, and may repeat a number. Making all seeds takes a minute. */
+export const MAX_SEED = 512;
+/** How many seeds are left for the numbers of a layer whose end is not known yet. */
+const UNKNOWN_LAYER = 8;
+/** The seed above the base template, on which most sandboxes begin. Another one costs the first sandbox time, nothing else. */
+export const BASE_SEED = 3;
 
 /** The only file of a seed. */
 const HOLD = "hold";
@@ -26,6 +30,17 @@ const AT_A_TIME = 512;
 /** The lowest seed that begins at or above all of `ends` (the first free numbers of other subvolumes). 0: no seed is needed. */
 export function seedAbove(ends: readonly bigint[]): number {
   return Math.min(MAX_SEED, Math.ceil(Math.max(0, ...ends.map(Number)) / SEED_STEP));
+}
+
+/**
+ * The seed of a layer above these layers, the lowest first. The end of a layer that is imported at the same time is `undefined`: all of them may have
+ * begun when none of the others was there.
+ */
+export function seedAboveLayers(ends: readonly (bigint | undefined)[]): number {
+  const known = ends.filter((end) => end !== undefined);
+  if (known.length === ends.length) return seedAbove(known);
+  const seed = ends.reduce((next, end) => Math.max(next + UNKNOWN_LAYER, end === undefined ? 0 : seedAbove([end])), 0);
+  return Math.min(MAX_SEED, seed);
 }
 
 /** The seeds of one pool. They are made when they are first needed, and stay. */
@@ -51,7 +66,10 @@ export class InodeSeeds {
     return end;
   }
 
-  /** Path of a seed from 1 to `MAX_SEED`. A missing one is made, with all lower ones. Safe while other processes do the same. */
+  /**
+   * Path of a seed from 1 to `MAX_SEED`. A missing one is made, with all between it and the next lower one that is there. Safe while other processes do
+   * the same.
+   */
   async get(seed: number): Promise<string> {
     const path = this.pathOf(seed);
     if (existsSync(path)) return path;
@@ -59,7 +77,9 @@ export class InodeSeeds {
     makeDirectory(this.directory);
     const lock = await lockFile(`${this.directory}/lock`);
     try {
-      for (let next = 1; next <= seed; next++) if (!existsSync(this.pathOf(next))) await this.make(next);
+      let made = seed;
+      while (made > 0 && !existsSync(this.pathOf(made))) made--;
+      while (made < seed) await this.make(++made);
     } finally {
       lock.release();
     }
@@ -91,9 +111,9 @@ export class InodeSeeds {
   }
 }
 
-/** Makes the seeds of sandboxes with one layer and with two, in the mounted pool of `dataDir`. */
+/** Makes the seeds of sandboxes over the base template and over one layer more, in the mounted pool of `dataDir`. */
 export async function makeUsualSeeds(dataDir: string): Promise<void> {
-  await new InodeSeeds(dataDir).get(2);
+  await new InodeSeeds(dataDir).get(BASE_SEED + 1);
 }
 
 /** Does not make the parents: if the pool was unmounted meanwhile, no directory may be made in its place. */

@@ -18,12 +18,12 @@ import { eventually } from "@boxyard/testkit";
 import { LayerStore } from "../images/index.ts";
 import type { PoolStorage } from "../parts.ts";
 import { runtimeStateIn } from "../runtime/state-mount.ts";
-import { createSubvolume, filesystemId, subvolumeId } from "../sys/btrfs.ts";
+import { createSubvolume, destroySubvolume, filesystemId, subvolumeId } from "../sys/btrfs.ts";
 import { getxattr, mount, umount2 } from "../sys/libc.ts";
 import { findLoop } from "../sys/loop.ts";
 import { runCommand } from "../sys/run.ts";
 import { digestOfFile, importLayer, isPoolMounted, makePoolImage, mountPool, openPool, poolPaths, quotaMode } from "./index.ts";
-import { InodeSeeds, SEED_STEP } from "./inode-seeds.ts";
+import { BASE_SEED, InodeSeeds, SEED_STEP } from "./inode-seeds.ts";
 
 const MIB = 1024 ** 2;
 const dataDir = mkdtempSync(join(tmpdir(), "boxyard-pool-"));
@@ -45,6 +45,13 @@ afterAll(async () => {
     rmSync(dataDir, { recursive: true, force: true });
   }
 }, 30_000);
+
+/** The numbers that name the seeds of the pool. */
+const seedNumbers = (): number[] =>
+  readdirSync(paths.inodeSeeds)
+    .filter((name) => name !== "lock")
+    .map(Number)
+    .sort((a, b) => a - b);
 
 /** Writes zeros until the kernel refuses; returns the error's name and how much went in. */
 function fill(file: string, atMostBytes: number): { code: string; bytes: number } {
@@ -142,13 +149,22 @@ test("a volume over layers has inode numbers above theirs, is empty and has its 
 test("seeds are made once for concurrent callers, also after a process was killed while it made one", async () => {
   createSubvolume(paths.inodeSeeds, "new");
   const makers = [new InodeSeeds(dataDir), new InodeSeeds(dataDir)];
-  const [one, other] = await Promise.all(makers.map((seeds) => seeds.get(2)));
+  const [one, other] = await Promise.all(makers.map((seeds) => seeds.get(BASE_SEED + 1)));
   expect(one).toBe(other as string);
-  expect(readdirSync(paths.inodeSeeds).sort()).toEqual(["131072", "65536", "lock"]);
+  expect(seedNumbers()).toEqual([1, 2, 3, 4].map((seed) => seed * SEED_STEP));
   expect(readdirSync(one as string)).toEqual(["hold"]);
-  expect(statSync(`${one}/hold`).ino).toBe(2 * SEED_STEP - 1);
+  expect(statSync(`${one}/hold`).ino).toBe((BASE_SEED + 1) * SEED_STEP - 1);
   await openPool(dataDir); // Removes stale qgroups, but not those of seeds.
   expect(existsSync(`/sys/fs/btrfs/${filesystemId(paths.root)}/qgroups/0_${subvolumeId(one as string)}`)).toBe(true);
+}, 30_000);
+
+test("a pool whose seeds were made at larger steps goes on from them", async () => {
+  const seeds = new InodeSeeds(dataDir);
+  for (const seed of [1, 2, 3]) destroySubvolume(paths.inodeSeeds, `${seed * SEED_STEP}`);
+  expect(statSync(`${await seeds.get(6)}/hold`).ino).toBe(6 * SEED_STEP - 1);
+  expect(seedNumbers()).toEqual([4, 5, 6].map((seed) => seed * SEED_STEP));
+  expect(statSync(`${await seeds.get(2)}/hold`).ino).toBe(2 * SEED_STEP - 1);
+  expect(seedNumbers()).toEqual([1, 2, 4, 5, 6].map((seed) => seed * SEED_STEP));
 }, 30_000);
 
 test("the qgroup of a deleted volume is removed", async () => {

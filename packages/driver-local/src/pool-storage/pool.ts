@@ -16,7 +16,7 @@ import {
 import { hasErrno } from "../sys/libc.ts";
 import { AllocateAhead } from "./allocate-ahead.ts";
 import { GrowthGuard } from "./growth-guard.ts";
-import { InodeSeeds, seedAbove } from "./inode-seeds.ts";
+import { BASE_SEED, InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { isPoolReadOnly, isReadOnly, mountPool, unmountPool } from "./mount.ts";
 import { checkMounted } from "./mounted.ts";
 import { digestHex, poolPaths, volumeName } from "./paths.ts";
@@ -67,8 +67,8 @@ class BtrfsPool implements PoolStorage {
   async tidy(): Promise<void> {
     this.removeStaleQgroups();
     // Most sandboxes use this seed: the first create should not wait while it is made.
-    await this.seeds.get(1);
-    this.ready.fill(1);
+    await this.seeds.get(BASE_SEED);
+    this.ready.fill(BASE_SEED);
   }
 
   async createVolume(id: string, limitBytes: number, layers: readonly string[] = []): Promise<string> {

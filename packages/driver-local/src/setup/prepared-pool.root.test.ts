@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mountPool, poolPaths, renewPoolId, unmountPool } from "../pool-storage/index.ts";
-import { SEED_STEP } from "../pool-storage/inode-seeds.ts";
+import { BASE_SEED, InodeSeeds, SEED_STEP, seedAbove } from "../pool-storage/inode-seeds.ts";
 import { filesystemId } from "../sys/btrfs.ts";
 import { isSetUp } from "./index.ts";
 import { readInstance } from "./instance-file.ts";
@@ -29,7 +29,11 @@ test("two data directories from one prepared pool are complete at the same time,
   for (const { config, dataDir } of made) {
     expect(await isSetUp(config)).toBe(true);
     expect(readInstance(dataDir)?.poolId).toBe(idOf(dataDir));
-    expect(readdirSync(poolPaths(dataDir).inodeSeeds)).toEqual(expect.arrayContaining([`${SEED_STEP}`, `${2 * SEED_STEP}`]));
+    const seeds = [BASE_SEED, BASE_SEED + 1].map((seed) => `${seed * SEED_STEP}`);
+    expect(readdirSync(poolPaths(dataDir).inodeSeeds)).toEqual(expect.arrayContaining(seeds));
+    const { layers } = poolPaths(dataDir);
+    const ends = readdirSync(layers).map((layer) => new InodeSeeds(dataDir).endOf(`${layers}/${layer}`));
+    expect(seedAbove(ends)).toBe(BASE_SEED);
   }
   writeFileSync(join(poolPaths(first.dataDir).root, "mine"), "");
   expect(existsSync(join(poolPaths(second.dataDir).root, "mine"))).toBe(false);

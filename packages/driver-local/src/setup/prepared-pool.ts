@@ -65,7 +65,7 @@ const keptIn = (directory: string, config: SetupConfig): string =>
 
 async function keep(kept: string, made: SetUpDirectory): Promise<void> {
   try {
-    // Else each copy makes its own when they are needed: half a second of CPU time for each, under emulation 15 seconds.
+    // Else each copy makes its own when they are needed: half a second of CPU time, under emulation 8 seconds.
     await makeUsualSeeds(made.dataDir);
     await unmountPool(made.dataDir);
     moveInto(kept, made.dataDir);
