@@ -1,19 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { runProgram } from "@boxyard/testkit";
+import { jsScenarios, useJsScenarios } from "../support/js-scenarios.ts";
 import { usePlatform } from "../support/platform.ts";
-import { SCENARIOS, scenarioProgram } from "../support/scenarios.ts";
 
 const RUNTIMES = { node: "node", bun: process.execPath };
 const platform = usePlatform();
 
 /** The published client, unmodified, in a program that has nothing but what `boxyard env` prints. */
-for (const [runtime, program] of Object.entries(RUNTIMES)) {
-  describe(`npm e2b 2.51.0 on ${runtime}`, () => {
-    for (const scenario of SCENARIOS) {
+for (const [name, runtime] of Object.entries(RUNTIMES)) {
+  describe(`npm e2b 2.51.0 on ${name}`, () => {
+    const run = useJsScenarios({ platform, runtime, client: () => "e2b" });
+    for (const scenario of jsScenarios("scenarios")) {
       test(scenario, async () => {
-        const ended = await runProgram([program, ...scenarioProgram("e2b", scenario)], { env: platform().env, limitMs: 50_000 });
-        expect(ended.stdout + ended.stderr).toBe("");
-        expect(ended.exitCode).toBe(0);
+        expect(await run("scenarios", scenario, 50_000)).toEqual({ exitCode: 0, output: "" });
       }, 60_000);
     }
   });

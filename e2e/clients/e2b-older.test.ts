@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { runProgram } from "@boxyard/testkit";
+import { jsScenarios, useJsScenarios } from "../support/js-scenarios.ts";
 import { usePlatform } from "../support/platform.ts";
 import { olderNpmClients } from "../support/published.ts";
-import { SCENARIOS, scenarioProgram } from "../support/scenarios.ts";
 
 const platform = usePlatform();
 let client = "";
@@ -13,11 +12,10 @@ beforeAll(async () => {
 
 /** The older paths: `POST /sandboxes`, `POST /sandboxes/{id}/connect`, one fixed set of fields. */
 describe("npm e2b 2.45.0 on node", () => {
-  for (const scenario of SCENARIOS) {
+  const run = useJsScenarios({ platform, runtime: "node", client: () => client });
+  for (const scenario of jsScenarios("scenarios")) {
     test(scenario, async () => {
-      const ended = await runProgram(["node", ...scenarioProgram(client, scenario)], { env: platform().env, limitMs: 50_000 });
-      expect(ended.stdout + ended.stderr).toBe("");
-      expect(ended.exitCode).toBe(0);
+      expect(await run("scenarios", scenario, 50_000)).toEqual({ exitCode: 0, output: "" });
     }, 60_000);
   }
 });

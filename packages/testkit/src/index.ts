@@ -6,7 +6,7 @@ export * from "./leaks/compare.ts";
 export * from "./leaks/ours.ts";
 export * from "./leaks/snapshot.ts";
 export * from "./platform/api.ts";
-export { type ProgramOptions, type ProgramResult, runProgram } from "./platform/child.ts";
+export { endsWithin, type ProgramOptions, type ProgramResult, runProgram } from "./platform/child.ts";
 export type { Fault, FaultPoint } from "./platform/faults.ts";
 export { bootPlatform, type PlatformOptions } from "./platform/platform.ts";
 export type { LogLine, Platform } from "./platform/running-platform.ts";
