@@ -103,6 +103,13 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     because: "of the other packages http1 uses only the table of libc's functions",
   },
   {
+    name: "light command",
+    files: /^packages\/cli\/src\//,
+    except: TESTS,
+    forbidden: /^@boxyard\/core\/node$/,
+    because: "it loads the logger, which costs each command 25 ms of CPU time: import a part of it by its own name",
+  },
+  {
     name: "neutral",
     files: /^packages\/(core|spec|sdk)\/src\//,
     except: NOT_NEUTRAL,

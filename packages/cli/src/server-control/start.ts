@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { accessSync, closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { AppError, EXIT_SETUP_NEEDED, systemClock } from "@boxyard/core";
-import { logLineAsText } from "@boxyard/core/node";
+import { logLineAsText } from "@boxyard/core/log-text";
 import type { CliConfig } from "../config.ts";
 import { answers } from "./health.ts";
 import { selfCommand } from "./self-command.ts";
