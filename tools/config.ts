@@ -38,10 +38,10 @@ export function testDataDirs({ testDataDir, lanes }: ToolsConfig): readonly stri
 }
 
 /**
- * The same, with everything that the children of a test run leave in a temporary directory kept in this one, and there a pool and the server's
- * programs as bundles, which test files share.
+ * The same, with everything that the children of a test run leave in a temporary directory kept in this one, and there a pool and the
+ * bundles of the programs, which test files share.
  */
 export function withTemporaryDirectory(config: ToolsConfig, path: string): ToolsConfig {
-  const shared = { BOXYARD_TEST_POOL: join(path, "prepared-pool"), BOXYARD_TEST_SERVER: join(path, "server") };
+  const shared = { BOXYARD_TEST_POOL: join(path, "prepared-pool"), BOXYARD_TEST_BUNDLES: join(path, "bundles") };
   return { ...config, env: { ...config.env, TMPDIR: path, TMUX_TMPDIR: path, ...shared } };
 }

@@ -1,7 +1,6 @@
-import { join } from "node:path";
-import { CHECKOUT, type Platform, type ProgramOptions, type ProgramResult, runProgram } from "@boxyard/testkit";
+import { boxyardCommand, type Platform, type ProgramOptions, type ProgramResult, runProgram } from "@boxyard/testkit";
 
-export const BOXYARD = join(CHECKOUT, "boxyard");
+export const BOXYARD = boxyardCommand();
 
 /** `boxyard …` against a running platform, with nothing but what `boxyard env` prints. */
 export function boxyard(platform: Platform, args: readonly string[], options: ProgramOptions = {}): Promise<ProgramResult> {

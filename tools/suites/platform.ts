@@ -2,13 +2,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compareSnapshots, type Difference, isAbout, takeSnapshot } from "@boxyard/testkit";
 import { testDataDirs } from "../config.ts";
+import { makeBundles } from "../lib/bundles.ts";
 import { allProcesses, processesWithMarker } from "../lib/processes.ts";
-import { bundleServer } from "../lib/server-bundle.ts";
 import { addTallies, bun, failedOne, passedOne, SERVER, type Suite, type SuiteContext, type Tally, tallyOf } from "../lib/suite.ts";
 
 export const platform: Suite = {
   name: "platform",
-  proves: "set-up prepares the test platform, a second set-up changes nothing, and the server can be bundled",
+  proves: "set-up prepares the test platform, a second set-up changes nothing, and the programs can be bundled",
   limitMs: 600_000,
   needs: ["needs"],
   run: async (context) => {
@@ -23,13 +23,13 @@ export const platform: Suite = {
   },
 };
 
-/** The test files of the run start the server from here (testkit's `server-process.ts`). For a few files the bundles cost more than they save. */
+/** The test files of the run start the server and the command from here (testkit's `bundles.ts`). For a few files the bundles cost more than they save. */
 async function bundle({ config: { env }, only }: SuiteContext): Promise<Tally> {
   if (only.length > 0) return passedOne();
-  if (!env.BOXYARD_TEST_SERVER) return failedOne("the run has no directory for the server's bundles");
-  return bundleServer(env.BOXYARD_TEST_SERVER).then(
+  if (!env.BOXYARD_TEST_BUNDLES) return failedOne("the run has no directory for the bundles");
+  return makeBundles(env.BOXYARD_TEST_BUNDLES).then(
     () => passedOne(),
-    (error: unknown) => failedOne(`the server's programs could not be bundled: ${error}`),
+    (error: unknown) => failedOne(`the programs could not be bundled: ${error}`),
   );
 }
 

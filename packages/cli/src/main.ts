@@ -24,4 +24,5 @@ async function main(): Promise<number> {
   }
 }
 
-process.exit(await main());
+// No await at the top level, which the CommonJS bundle of the tests cannot have.
+void main().then((exitCode) => process.exit(exitCode));

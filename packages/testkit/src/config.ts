@@ -13,8 +13,8 @@ export interface TestConfig {
   readonly installedDataDir: string | undefined;
   /** File through which a test asks its server for faults (`platform/faults.ts`). */
   readonly faultFile: string | undefined;
-  /** Directory of the server's programs as bundles, which `./boxyard test` makes; undefined: tests start the sources. */
-  readonly serverBundle: string | undefined;
+  /** Directory of the programs' bundles, which `./boxyard test` makes; undefined: tests start the sources. */
+  readonly bundles: string | undefined;
   /** The environment that children inherit. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -31,7 +31,7 @@ export function readTestConfig(env: Readonly<Record<string, string | undefined>>
     ci: env.CI !== undefined && !["", "0", "false"].includes(env.CI),
     installedDataDir: env.BOXYARD_TEST_INSTALLED || undefined,
     faultFile: env.BOXYARD_TEST_FAULT_FILE || undefined,
-    serverBundle: env.BOXYARD_TEST_SERVER || undefined,
+    bundles: env.BOXYARD_TEST_BUNDLES || undefined,
     env,
   };
 }

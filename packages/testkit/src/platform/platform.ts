@@ -4,12 +4,13 @@ import { AppError, isAppError } from "@boxyard/core";
 import { CHECKOUT, readTestConfig } from "../config.ts";
 import { eventually } from "../eventually.ts";
 import { type ApiCall, type ApiReply, callApi } from "./api.ts";
+import { bundleOrSource, SERVER_PROGRAMS } from "./bundles.ts";
 import { runProgram } from "./child.ts";
 import { clientEnv } from "./client-env.ts";
 import { FAULT_VARIABLE, type Fault, writeFaults } from "./faults.ts";
 import { attachInstalled } from "./installed.ts";
 import type { LogLine, Platform } from "./running-platform.ts";
-import { logFileOf, SERVER_PROGRAMS, SETUP_NEEDED, type ServerProcess, startServer } from "./server-process.ts";
+import { logFileOf, SETUP_NEEDED, type ServerProcess, startServer } from "./server-process.ts";
 
 export interface PlatformOptions {
   /** More settings for the server. */
@@ -55,7 +56,11 @@ export async function bootPlatform(options: PlatformOptions = {}): Promise<Platf
 
 /** Sets up again what `down --sandboxes` of an earlier test released. */
 async function setUp(env: Readonly<Record<string, string | undefined>>): Promise<void> {
-  const ended = await runProgram([process.execPath, SERVER_PROGRAMS.plain, "setup"], { cwd: CHECKOUT, env, limitMs: 300_000 });
+  const ended = await runProgram([process.execPath, bundleOrSource(SERVER_PROGRAMS.plain), "setup"], {
+    cwd: CHECKOUT,
+    env,
+    limitMs: 300_000,
+  });
   if (ended.exitCode !== 0) throw new AppError("internal", `Set-up failed: ${ended.stderr}`, { reason: "setup" });
 }
 

@@ -1,8 +1,9 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, EXIT_SETUP_NEEDED } from "@boxyard/core";
-import { CHECKOUT, readTestConfig } from "../config.ts";
+import { CHECKOUT } from "../config.ts";
 import { eventually } from "../eventually.ts";
+import { bundleOrSource, SERVER_PROGRAMS } from "./bundles.ts";
 import { endsWithin } from "./child.ts";
 import { FAULT_VARIABLE } from "./faults.ts";
 
@@ -33,22 +34,12 @@ export const SETUP_NEEDED = "setup_needed";
 
 export const logFileOf = (dataDir: string) => join(dataDir, "test-server.log");
 
-/** The server's programs, as paths in the checkout: as users start it, and with the faults that a test asks for. */
-export const SERVER_PROGRAMS = { plain: "packages/server/src/main.ts", faulty: "packages/testkit/src/platform/faulty-server.ts" } as const;
-
-/** The bundle of a program, which starts with less CPU time, where the test run has made it. */
-function programOf(source: string): string {
-  const { serverBundle } = readTestConfig();
-  const bundle = serverBundle && join(serverBundle, source.replace(/\.ts$/, ".js"));
-  return bundle && existsSync(bundle) ? bundle : source;
-}
-
 /** Starts the real server on a data directory and waits until it answers. What it prints is in `test-server.log` there. */
 export async function startServer(dataDir: string, env: Environment, args: readonly string[] = []): Promise<ServerProcess> {
   const logFile = logFileOf(dataDir);
   const log = openSync(logFile, "a", 0o600);
   const before = fstatSync(log).size;
-  const program = programOf(env[FAULT_VARIABLE] ? SERVER_PROGRAMS.faulty : SERVER_PROGRAMS.plain);
+  const program = bundleOrSource(env[FAULT_VARIABLE] ? SERVER_PROGRAMS.faulty : SERVER_PROGRAMS.plain);
   const child = Bun.spawn([process.execPath, program, "serve", ...args], {
     cwd: CHECKOUT,
     env,

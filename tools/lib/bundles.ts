@@ -1,0 +1,34 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { COMMAND_BUNDLE, COMMAND_PROGRAM, SERVER_PROGRAMS } from "@boxyard/testkit";
+import type { BunPlugin } from "bun";
+import { ROOT } from "../config.ts";
+
+/** The files below the directory of a source, which it finds by `import.meta.dir`, are beside the source and not beside the bundle. */
+const directories: BunPlugin = {
+  name: "directories of sources",
+  setup: (build) =>
+    void build.onLoad({ filter: /\/packages\/[^/]+\/src\/.*\.ts$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replaceAll(/\bimport\.meta\.dir\b/g, JSON.stringify(dirname(path))),
+      loader: "ts",
+    })),
+};
+
+/**
+ * Makes the programs of this checkout in `directory`, each as one file with its bytecode. Than its hundreds of sources the server starts with 0.15 s less
+ * CPU time, a command with 0.06 s less: a test run starts both hundreds of times. The format is CommonJS, because Bun writes bytecode of ES modules
+ * into executables only.
+ */
+export async function makeBundles(directory: string): Promise<void> {
+  await Bun.build({
+    entrypoints: [...Object.values(SERVER_PROGRAMS), COMMAND_PROGRAM],
+    root: ROOT,
+    outdir: directory,
+    target: "bun",
+    format: "cjs",
+    bytecode: true,
+    plugins: [directories],
+  });
+  const program = join(directory, COMMAND_PROGRAM.replace(/\.ts$/, ".js"));
+  writeFileSync(join(directory, COMMAND_BUNDLE), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, { mode: 0o755 });
+}
