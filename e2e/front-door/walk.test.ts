@@ -150,38 +150,38 @@ const GO = {
   "go.mod": "module example.com/app\n\ngo 1.21\n",
   "main.go": `package main
 
-import (
-	"bufio"
-	"fmt"
-	"log"
-	"net"
-)
+import "syscall"
 
-// Of net/http's size nothing is needed, and it takes half a minute to compile.
-func serve(connection net.Conn) {
-	defer connection.Close()
-	for lines := bufio.NewReader(connection); ; {
-		line, err := lines.ReadString('\\n')
-		if err != nil {
-			return
-		}
-		if line == "\\r\\n" {
-			break
-		}
+const answer = "HTTP/1.1 200 OK\\r\\nContent-Length: 14\\r\\nConnection: close\\r\\n\\r\\nhello from Go\\n"
+
+func check(err error) {
+	if err != nil {
+		panic(err)
 	}
-	fmt.Fprint(connection, "HTTP/1.1 200 OK\\r\\nContent-Length: 14\\r\\nConnection: close\\r\\n\\r\\nhello from Go\\n")
 }
 
-func main() {
-	listener, err := net.Listen("tcp", ":8000")
-	if err != nil {
-		log.Fatal(err)
-	}
-	for {
-		connection, err := listener.Accept()
-		if err != nil {
-			log.Fatal(err)
+func serve(connection int) {
+	defer syscall.Close(connection)
+	piece := make([]byte, 4096)
+	for request := ""; len(request) < 4 || request[len(request)-4:] != "\\r\\n\\r\\n"; {
+		count, err := syscall.Read(connection, piece)
+		if err != nil || count == 0 {
+			return
 		}
+		request += string(piece[:count])
+	}
+	syscall.Write(connection, []byte(answer))
+}
+
+// Of net and net/http nothing is needed, and they take longer to compile than all else.
+func main() {
+	listener, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	check(err)
+	check(syscall.Bind(listener, &syscall.SockaddrInet4{Port: 8000}))
+	check(syscall.Listen(listener, 64))
+	for {
+		connection, _, err := syscall.Accept(listener)
+		check(err)
 		go serve(connection)
 	}
 }
