@@ -1,13 +1,14 @@
 import { afterAll, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { baseTarName } from "@boxyard/driver-local/setup";
 import { CHECKOUT, eventually, lacks, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
 import { startRegistry } from "../../packages/server/src/registry/testing/registry-process.ts";
 import { block as blockOf } from "../support/documents.ts";
 import { pushGoImages } from "../support/go-images.ts";
 import { pythonClient } from "../support/published.ts";
-import { pushLayout } from "../support/push-image.ts";
+import { pushBigLayer } from "../support/push-image.ts";
 
 /*
  * A new user's walk: a fresh clone, the README from top to bottom, a project in TypeScript and one in Python outside of the checkout, and
@@ -80,17 +81,24 @@ const REPOSITORIES = join(registry.directory, "data/docker/registry/v2/repositor
 let offered: string | undefined;
 
 /**
- * Puts our base into the registry under an image's name; the next name is given to what is there. From an archive, whose layer is not compressed: to
- * compress it, as a push does, takes longer than all else of the walk, and no build fetches a layer that its server has.
+ * Puts our base into the registry under an image's name; the next name is given to what is there. Its layer is not compressed: to compress it, as a
+ * push does, takes longer than all else of the walk, and no build fetches a layer that its server has.
  */
 async function offer(image: string): Promise<void> {
   const to = image.split(":");
   if (offered === undefined) {
-    const layout = join(work, "layout");
-    mkdirSync(layout);
-    await sh(`./boxyard template export base - | tar -x -C ${layout}`);
-    await pushLayout(layout, { host: registry.host, name: `library/${to[0]}`, tag: `${to[1]}` });
-    rmSync(layout, { recursive: true });
+    const {
+      image: base,
+      user,
+      workdir,
+    } = JSON.parse(readFileSync(join(data, "templates/base.json"), "utf8")) as {
+      readonly image: { readonly layers: readonly [string] };
+      readonly user: string;
+      readonly workdir: string;
+    };
+    const tar = { path: join(config.cacheDir, baseTarName()), digest: base.layers[0] };
+    const target = { ...registry, name: `library/${to[0]}`, tag: `${to[1]}` };
+    await pushBigLayer(tar, { User: user, WorkingDir: workdir, Env: [] }, target);
   } else {
     const from = offered.split(":");
     cpSync(join(REPOSITORIES, from[0] ?? ""), join(REPOSITORIES, to[0] ?? ""), { recursive: true });

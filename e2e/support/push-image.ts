@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /* Images go to a registry by hand, without our own code of pushes. */
@@ -28,27 +29,47 @@ interface Descriptor {
 export async function pushLayer(tar: Uint8Array<ArrayBuffer>, config: object, target: PushTarget): Promise<void> {
   const pusher = new Pusher(target);
   const layer = await pusher.bytes(Bun.gzipSync(tar, { level: 1 }));
+  await pushManifest(pusher, config, { mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", ...layer }, sha256(tar));
+}
+
+/** A tar of which the digest is known. */
+export interface KnownTar {
+  readonly path: string;
+  readonly digest: string;
+}
+
+/**
+ * Pushes an image of one layer that is not compressed. The registry keeps its blobs below `directory`, and gets a link to the tar there: to send it
+ * would take seconds.
+ */
+export async function pushBigLayer(
+  tar: KnownTar,
+  config: object,
+  { directory, ...target }: PushTarget & { directory: string },
+): Promise<void> {
+  const root = join(directory, "data/docker/registry/v2");
+  const hex = tar.digest.slice("sha256:".length);
+  const blob = join(root, "blobs/sha256", hex.slice(0, 2), hex);
+  mkdirSync(blob, { recursive: true });
+  symlinkSync(tar.path, join(blob, "data"));
+  const link = join(root, "repositories", target.name, "_layers/sha256", hex);
+  mkdirSync(link, { recursive: true });
+  writeFileSync(join(link, "link"), tar.digest);
+  const layer = { mediaType: "application/vnd.oci.image.layer.v1.tar", digest: tar.digest, size: statSync(tar.path).size };
+  await pushManifest(new Pusher(target), config, layer, tar.digest);
+}
+
+async function pushManifest(pusher: Pusher, config: object, layer: Descriptor & { mediaType: string }, diffId: string): Promise<void> {
   const architecture = process.arch === "arm64" ? "arm64" : "amd64";
-  const document = { architecture, os: "linux", config, rootfs: { type: "layers", diff_ids: [sha256(tar)] } };
+  const document = { architecture, os: "linux", config, rootfs: { type: "layers", diff_ids: [diffId] } };
   const settings = await pusher.bytes(new TextEncoder().encode(JSON.stringify(document)));
   const manifest = {
     schemaVersion: 2,
     mediaType: MANIFEST,
     config: { mediaType: "application/vnd.oci.image.config.v1+json", ...settings },
-    layers: [{ mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", ...layer }],
+    layers: [layer],
   };
   await pusher.manifest(JSON.stringify(manifest));
-}
-
-/** Pushes the image of an unpacked archive (an OCI image layout). */
-export async function pushLayout(directory: string, target: PushTarget): Promise<void> {
-  const pusher = new Pusher(target);
-  const fileOf = (digest: string) => Bun.file(join(directory, "blobs", digest.replace(":", "/")));
-  const index = (await Bun.file(join(directory, "index.json")).json()) as { manifests: [Descriptor] };
-  const text = await fileOf(index.manifests[0].digest).text();
-  const manifest = JSON.parse(text) as { config: Descriptor; layers: Descriptor[] };
-  for (const { digest } of [manifest.config, ...manifest.layers]) await pusher.blob(digest, fileOf(digest));
-  await pusher.manifest(text);
 }
 
 const sha256 = (bytes: Uint8Array) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
