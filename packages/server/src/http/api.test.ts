@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { platformDocument } from "@boxyard/spec/platform";
+import { platformDocument } from "@boxyard/spec/platform-document";
 import { TestServer } from "../testing/test-server.ts";
 
 let s: TestServer;

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import { platformDocument, routes } from "@boxyard/spec/platform";
+import { routes } from "@boxyard/spec/platform";
 import { Hono } from "hono";
 import type { ServerConfig } from "../config.ts";
 import type { Keys } from "../keys/keys.ts";
@@ -73,7 +73,10 @@ export function createApp(context: ApiServices): Api {
   mountTemplates(app, context);
   mountKeys(app, context);
 
-  app.get("/openapi.json", jsonDocument(platformDocument));
+  app.get(
+    "/openapi.json",
+    jsonDocument(async () => (await import("@boxyard/spec/platform-document")).platformDocument()),
+  );
   app.get(
     "/openapi/agent.json",
     jsonDocument(async () => (await import("@boxyard/spec/agent-api")).agentDocument()),
@@ -108,7 +111,7 @@ function health(trouble: StoreTrouble | undefined): Response {
 }
 
 /** Serves a document that is made for the first client that asks, and not at the start of the server, which adopts sandboxes then. */
-function jsonDocument(make: () => object | Promise<object>): () => Promise<Response> {
+function jsonDocument(make: () => Promise<object>): () => Promise<Response> {
   let text: string | undefined;
   return async () => {
     text ??= JSON.stringify(await make());

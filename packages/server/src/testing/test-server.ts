@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Clock, StepObserver } from "@boxyard/core";
 import { type Logger, silentLogger } from "@boxyard/core/node";
 import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
-import { platformDocument } from "@boxyard/spec/platform";
+import { platformDocument } from "@boxyard/spec/platform-document";
 import { DocumentCheck } from "@boxyard/spec/testing";
 import { readConfig, type ServerConfig } from "../config.ts";
 import { type RunningServer, startServer } from "../context.ts";

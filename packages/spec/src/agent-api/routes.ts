@@ -1,4 +1,5 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { operation } from "../openapi.ts";
 import { AgentError, ComposeRequest, EntryInfo, FreezeResult, Metrics, SandboxNotFound } from "./schemas.ts";
 
 /*
@@ -34,8 +35,8 @@ function agentErrors(...statuses: number[]) {
 
 /** What leads a request to the agent of one sandbox. */
 const RoutingHeaders = z.object({
-  "Svc-Sandbox-Id": z.string().openapi({ description: "Identifier of the sandbox (also accepted as E2b-Sandbox-Id)" }),
-  "Svc-Sandbox-Port": z.int().openapi({ description: "Port of the agent (also accepted as E2b-Sandbox-Port)", default: 49983 }),
+  "Svc-Sandbox-Id": z.string().meta({ description: "Identifier of the sandbox (also accepted as E2b-Sandbox-Id)" }),
+  "Svc-Sandbox-Port": z.int().meta({ description: "Port of the agent (also accepted as E2b-Sandbox-Port)", default: 49983 }),
 });
 
 const security = [{ AccessToken: [] }];
@@ -43,25 +44,25 @@ const security = [{ AccessToken: [] }];
 const signedSecurity = [{ AccessToken: [] }, {}];
 
 const FileQuery = z.object({
-  path: z.string().optional().openapi({ description: "Absolute, or relative to the user's home directory" }),
-  username: z.string().optional().openapi({ description: "Acting user; the sandbox's default user when absent" }),
-  signature: z.string().optional().openapi({ description: "Signed access without a token" }),
-  signature_expiration: z.string().optional().openapi({ description: "End of the signature, Unix seconds" }),
+  path: z.string().optional().meta({ description: "Absolute, or relative to the user's home directory" }),
+  username: z.string().optional().meta({ description: "Acting user; the sandbox's default user when absent" }),
+  signature: z.string().optional().meta({ description: "Signed access without a token" }),
+  signature_expiration: z.string().optional().meta({ description: "End of the signature, Unix seconds" }),
 });
 const FreezeQuery = z.object({
-  mode: z.enum(["legacy", "hierarchy"]).optional().openapi({ description: "`hierarchy` freezes the cgroups that the guest made, too" }),
-  maxWaitMs: z.int().optional().openapi({ description: "Wait at most this long (up to 60000) and answer 200 with what was reached" }),
-  maxCgroups: z.int().optional().openapi({ description: "Look at no more cgroups than this; 512 by default, 8192 at most" }),
+  mode: z.enum(["legacy", "hierarchy"]).optional().meta({ description: "`hierarchy` freezes the cgroups that the guest made, too" }),
+  maxWaitMs: z.int().optional().meta({ description: "Wait at most this long (up to 60000) and answer 200 with what was reached" }),
+  maxCgroups: z.int().optional().meta({ description: "Look at no more cgroups than this; 512 by default, 8192 at most" }),
 });
-const file = { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } };
+const file = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
 const upload = {
   ...file,
-  "multipart/form-data": { schema: z.object({ file: z.array(z.string().openapi({ format: "binary" })) }) },
+  "multipart/form-data": { schema: z.object({ file: z.array(z.string().meta({ format: "binary" })) }) },
 };
 
-type RouteOf = Parameters<typeof createRoute>[0];
+type RouteOf = Parameters<typeof operation>[0];
 const route = <R extends Omit<RouteOf, "security">>(config: R, access: RouteOf["security"] = security) =>
-  createRoute({ ...config, security: access } as RouteOf);
+  operation({ ...config, security: access } as RouteOf);
 
 export const agentRoutes = {
   health: route(

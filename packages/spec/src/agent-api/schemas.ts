@@ -1,50 +1,51 @@
-import { z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named } from "../openapi.ts";
 
 /* Bodies of the agent's HTTP operations: docs/contract/agent.md. */
 
 export const ComposeRequest = z
   .object({
-    source_paths: z.array(z.string()).min(1).openapi({ description: "Source files, concatenated in this order" }),
-    destination: z.string().min(1).openapi({ description: "Path of the composed file" }),
-    username: z.string().optional().openapi({ description: "User who owns the file. Relative paths begin at this user's home directory" }),
+    source_paths: z.array(z.string()).min(1).meta({ description: "Source files, concatenated in this order" }),
+    destination: z.string().min(1).meta({ description: "Path of the composed file" }),
+    username: z.string().optional().meta({ description: "User who owns the file. Relative paths begin at this user's home directory" }),
   })
-  .openapi("ComposeRequest");
+  .meta(named("ComposeRequest"));
 
 export const EntryInfo = z
   .object({
-    path: z.string().openapi({ description: "Absolute path of the file" }),
-    name: z.string().openapi({ description: "Name of the file" }),
+    path: z.string().meta({ description: "Absolute path of the file" }),
+    name: z.string().meta({ description: "Name of the file" }),
     type: z.enum(["file", "directory"]),
     metadata: z
       .record(z.string(), z.string())
       .optional()
-      .openapi({ description: "User-defined metadata, kept as extended attributes; absent when there is none" }),
+      .meta({ description: "User-defined metadata, kept as extended attributes; absent when there is none" }),
   })
-  .openapi("EntryInfo");
+  .meta(named("EntryInfo"));
 
 export const AgentError = z
   .object({
-    code: z.int().openapi({ format: "int32", description: "Repeats the HTTP status", example: 404 }),
+    code: z.int().meta({ format: "int32", description: "Repeats the HTTP status", example: 404 }),
     message: z.string(),
   })
-  .openapi("Error");
+  .meta(named("Error"));
 
 export const SandboxNotFound = z
   .object({
-    code: z.int().openapi({ example: 502 }),
+    code: z.int().meta({ example: 502 }),
     message: z.string(),
-    sandboxID: z.string().openapi({ description: "Id of the sandbox that the request named" }),
-    sandboxId: z.string().openapi({ description: "The same value, under the name that older clients read" }),
+    sandboxID: z.string().meta({ description: "Id of the sandbox that the request named" }),
+    sandboxId: z.string().meta({ description: "The same value, under the name that older clients read" }),
   })
-  .openapi("SandboxNotFound");
+  .meta(named("SandboxNotFound"));
 
-const bytes = (description: string) => z.int().openapi({ format: "int64", description });
+const bytes = (description: string) => z.int().meta({ format: "int64", description });
 
 export const Metrics = z
   .object({
-    ts: z.int().openapi({ format: "int64", description: "Unix time of the sandbox in seconds, UTC" }),
-    cpu_count: z.int().openapi({ description: "CPU cores of the sandbox" }),
-    cpu_used_pct: z.number().openapi({ description: "Used share of all cores since the last request, in percent (0 to 100)" }),
+    ts: z.int().meta({ format: "int64", description: "Unix time of the sandbox in seconds, UTC" }),
+    cpu_count: z.int().meta({ description: "CPU cores of the sandbox" }),
+    cpu_used_pct: z.number().meta({ description: "Used share of all cores since the last request, in percent (0 to 100)" }),
     mem_total: bytes("Memory limit in bytes"),
     mem_used: bytes("Memory in use in bytes, without the page cache"),
     mem_cache: bytes("Page cache in bytes"),
@@ -53,7 +54,7 @@ export const Metrics = z
     disk_used: bytes("Disk space in use in bytes"),
     disk_total: bytes("Disk limit in bytes"),
   })
-  .openapi("Metrics");
+  .meta(named("Metrics"));
 
 const count = z.int().min(0);
 
@@ -72,4 +73,4 @@ export const FreezeResult = z
     sweepMs: z.number(),
     waitMs: z.number(),
   })
-  .openapi("FreezeResult");
+  .meta(named("FreezeResult"));

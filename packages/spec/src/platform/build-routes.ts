@@ -1,4 +1,4 @@
-import { createRoute } from "@hono/zod-openapi";
+import { operation } from "../openapi.ts";
 import * as b from "./build-info.ts";
 import { body, errors, json, maxBody, none, security } from "./route-parts.ts";
 import { StartBuild } from "./start-build.ts";
@@ -7,7 +7,7 @@ const tags = ["Templates"];
 
 /** Builds of templates. Paths, statuses and shapes: docs/contract/templates.md. */
 export const buildRoutes = {
-  getBuildFiles: createRoute({
+  getBuildFiles: operation({
     method: "get",
     path: "/templates/{templateID}/files/{hash}",
     tags,
@@ -16,7 +16,7 @@ export const buildRoutes = {
     request: { params: b.FilesPath },
     responses: { 201: json(b.BuildFiles, "Upload there with PUT and a Content-Length, unless present"), ...errors(400, 404) },
   }),
-  startBuild: createRoute({
+  startBuild: operation({
     method: "post",
     path: "/v2/templates/{templateID}/builds/{buildID}",
     tags,
@@ -26,7 +26,7 @@ export const buildRoutes = {
     request: { params: b.BuildPath, body: body(StartBuild) },
     responses: { 202: none("The build is queued"), ...errors(400, 404, 413, 501) },
   }),
-  cancelBuild: createRoute({
+  cancelBuild: operation({
     method: "post",
     path: "/templates/{templateID}/builds/{buildID}/cancel",
     tags,
@@ -35,7 +35,7 @@ export const buildRoutes = {
     request: { params: b.BuildPath },
     responses: { 204: none("Canceled: the build ends with the status `error`"), ...errors(400, 404) },
   }),
-  getBuildStatus: createRoute({
+  getBuildStatus: operation({
     method: "get",
     path: "/templates/{templateID}/builds/{buildID}/status",
     tags,
@@ -47,7 +47,7 @@ export const buildRoutes = {
       ...errors(400, 404),
     },
   }),
-  getBuildLogs: createRoute({
+  getBuildLogs: operation({
     method: "get",
     path: "/templates/{templateID}/builds/{buildID}/logs",
     tags,

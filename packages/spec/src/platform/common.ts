@@ -1,4 +1,5 @@
-import { z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named } from "../openapi.ts";
 
 /** Deepest nesting of a JSON body. */
 export const MAX_JSON_DEPTH = 64;
@@ -7,11 +8,11 @@ const MAX_SECONDS = 10 * 365 * 24 * 3600;
 
 export const ErrorBody = z
   .object({
-    code: z.int().openapi({ description: "Repeats the HTTP status", example: 404 }),
-    message: z.string().openapi({ description: "One sentence that says what to do" }),
-    error_code: z.string().optional().openapi({ description: "Reason of the error, for programs; later versions may add reasons" }),
+    code: z.int().meta({ description: "Repeats the HTTP status", example: 404 }),
+    message: z.string().meta({ description: "One sentence that says what to do" }),
+    error_code: z.string().optional().meta({ description: "Reason of the error, for programs; later versions may add reasons" }),
   })
-  .openapi("Error");
+  .meta(named("Error"));
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
 export const StringMap = z.record(z.string(), z.string());
@@ -21,5 +22,5 @@ export const Seconds = seconds;
 
 /** Id of a sandbox in a path; the suffix of older clients is allowed here and dropped by the server. */
 export const SandboxPath = z.object({
-  sandboxID: z.string().openapi({ param: { name: "sandboxID", in: "path" }, example: "i0123456789abcdefghij" }),
+  sandboxID: z.string().meta({ param: { name: "sandboxID", in: "path" }, example: "i0123456789abcdefghij" }),
 });

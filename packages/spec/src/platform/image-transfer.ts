@@ -1,4 +1,5 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named, operation } from "../openapi.ts";
 import { body, errors, json, security } from "./route-parts.ts";
 import { RegistryAccess } from "./start-build.ts";
 import { TemplatePath } from "./template.ts";
@@ -9,12 +10,12 @@ const tags = ["Images"];
 
 export const PushTemplate = z
   .object({
-    reference: z.string().min(1, "must not be empty").max(512, "must have at most 512 characters").openapi({
+    reference: z.string().min(1, "must not be empty").max(512, "must have at most 512 characters").meta({
       description: "Where to: `HOST[:PORT]/NAME[:TAG]`",
     }),
-    registry: RegistryAccess.optional().openapi({ description: "Used for this request and not stored" }),
+    registry: RegistryAccess.meta({ description: "Used for this request and not stored" }).optional(),
   })
-  .openapi("TemplatePush");
+  .meta(named("TemplatePush"));
 export type PushTemplate = z.infer<typeof PushTemplate>;
 
 /** One line of a push's answer. The last one is `done` or `failed`; an answer without either was broken off. */
@@ -24,7 +25,7 @@ export const PushEvent = z
     z.object({ type: z.literal("done"), reference: z.string(), digest: z.string() }),
     z.object({ type: z.literal("failed"), code: z.string(), reason: z.string(), message: z.string() }),
   ])
-  .openapi("TemplatePushEvent");
+  .meta(named("TemplatePushEvent"));
 export type PushEvent = z.infer<typeof PushEvent>;
 
 export const TriggersOf = z
@@ -33,12 +34,12 @@ export const TriggersOf = z
     fromTemplate: z.string().min(1, "must not be empty").max(512).optional(),
     fromImageRegistry: RegistryAccess.optional(),
   })
-  .openapi("TriggersRequest");
+  .meta(named("TriggersRequest"));
 export type TriggersOf = z.infer<typeof TriggersOf>;
-export const Triggers = z.object({ onBuild: z.array(z.string()) }).openapi("Triggers");
+export const Triggers = z.object({ onBuild: z.array(z.string()) }).meta(named("Triggers"));
 
 export const imageRoutes = {
-  getTriggers: createRoute({
+  getTriggers: operation({
     method: "post",
     path: "/boxyard/triggers",
     tags,
@@ -50,7 +51,7 @@ export const imageRoutes = {
       ...errors(400),
     },
   }),
-  pushTemplate: createRoute({
+  pushTemplate: operation({
     method: "post",
     path: "/boxyard/templates/{templateID}/push",
     tags,
@@ -65,7 +66,7 @@ export const imageRoutes = {
       ...errors(400, 404),
     },
   }),
-  exportTemplate: createRoute({
+  exportTemplate: operation({
     method: "get",
     path: "/boxyard/templates/{templateID}/archive",
     tags,
@@ -74,7 +75,7 @@ export const imageRoutes = {
     request: { params: TemplatePath },
     responses: {
       200: {
-        content: { "application/x-tar": { schema: z.string().openapi({ format: "binary" }) } },
+        content: { "application/x-tar": { schema: z.string().meta({ format: "binary" }) } },
         description: "An OCI image layout in a tar",
         headers: { "X-Image-Digest": { schema: { type: "string" as const }, description: "Digest of the image's manifest" } },
       },

@@ -1,7 +1,6 @@
 export * from "./build-info.ts";
 export { TemplateStep } from "./build-step.ts";
 export * from "./common.ts";
-export * from "./document.ts";
 export * from "./image-transfer.ts";
 export * from "./key.ts";
 export { maxBodyBytesOf } from "./route-parts.ts";

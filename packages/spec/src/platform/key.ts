@@ -1,11 +1,12 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named, operation } from "../openapi.ts";
 import { body, errors, json, none, security } from "./route-parts.ts";
 
 const tags = ["API keys"];
 
 export const NewApiKey = z
   .object({ name: z.string().trim().min(1, "must not be empty").max(100, "must have at most 100 characters") })
-  .openapi("NewTeamAPIKey");
+  .meta(named("NewTeamAPIKey"));
 
 const fields = {
   id: z.string(),
@@ -19,18 +20,18 @@ const fields = {
   createdAt: z.iso.datetime(),
   lastUsed: z.iso.datetime().optional(),
 };
-export const ApiKey = z.object(fields).openapi("TeamAPIKey");
+export const ApiKey = z.object(fields).meta(named("TeamAPIKey"));
 export type ApiKey = z.infer<typeof ApiKey>;
 const CreatedApiKey = z
   .object({
     ...fields,
-    key: z.string().openapi({ description: "The key itself. It is shown only in this answer: the server stores its hash" }),
+    key: z.string().meta({ description: "The key itself. It is shown only in this answer: the server stores its hash" }),
   })
-  .openapi("CreatedTeamAPIKey");
+  .meta(named("CreatedTeamAPIKey"));
 
 /** API keys of the caller's team (docs/contract/platform.md, API keys; the API key itself is the right to do this). */
 export const keyRoutes = {
-  createKey: createRoute({
+  createKey: operation({
     method: "post",
     path: "/api-keys",
     tags,
@@ -39,7 +40,7 @@ export const keyRoutes = {
     request: { body: body(NewApiKey) },
     responses: { 201: json(CreatedApiKey, "The key itself, which no later answer shows"), ...errors(400) },
   }),
-  listKeys: createRoute({
+  listKeys: operation({
     method: "get",
     path: "/api-keys",
     tags,
@@ -47,13 +48,13 @@ export const keyRoutes = {
     summary: "List API keys",
     responses: { 200: json(z.array(ApiKey), "Oldest first"), ...errors() },
   }),
-  revokeKey: createRoute({
+  revokeKey: operation({
     method: "delete",
     path: "/api-keys/{apiKeyID}",
     tags,
     security,
     summary: "Revoke an API key",
-    request: { params: z.object({ apiKeyID: z.string().openapi({ param: { name: "apiKeyID", in: "path" } }) }) },
+    request: { params: z.object({ apiKeyID: z.string().meta({ param: { name: "apiKeyID", in: "path" } }) }) },
     responses: { 204: none("Revoked: requests with it are refused"), ...errors(400, 404) },
   }),
 } as const;

@@ -1,4 +1,4 @@
-import { z } from "@hono/zod-openapi";
+import { z } from "zod";
 import { ErrorBody } from "./common.ts";
 
 /* What the descriptions of routes are made of. */
@@ -45,13 +45,10 @@ export const page = {
 
 /** A request that a client may send again: the answer is then the first one's. */
 export const IdempotencyHeaders = z.object({
-  "idempotency-key": z
-    .string()
-    .optional()
-    .openapi({ description: "Repeats with the same key and body get the first answer, for 24 hours" }),
+  "idempotency-key": z.string().optional().meta({ description: "Repeats with the same key and body get the first answer, for 24 hours" }),
 });
 
 /** Parameter of a path. */
-export const pathParam = (name: string) => z.string().openapi({ param: { name, in: "path" } });
+export const pathParam = (name: string) => z.string().meta({ param: { name, in: "path" } });
 /** Entries of one page, 1 to 100; 100 when a query does not say. */
 export const pageSize = z.coerce.number().int().min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(100);

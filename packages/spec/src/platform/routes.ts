@@ -1,4 +1,5 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { operation } from "../openapi.ts";
 import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
 import { imageRoutes } from "./image-transfer.ts";
@@ -14,9 +15,9 @@ const tags = ["Sandboxes"];
 
 /** Every operation of the platform API that exists so far. Paths, statuses and shapes: docs/contract/platform.md and templates.md. */
 export const routes = {
-  health: createRoute({ method: "get", path: "/health", tags: ["Server"], responses: { 200: none("The server answers") } }),
+  health: operation({ method: "get", path: "/health", tags: ["Server"], responses: { 200: none("The server answers") } }),
 
-  createSandbox: createRoute({
+  createSandbox: operation({
     method: "post",
     path: "/sandboxes",
     tags,
@@ -26,7 +27,7 @@ export const routes = {
     request: { headers: IdempotencyHeaders, body: body(s.NewSandbox) },
     responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 504) },
   }),
-  createSandboxV2: createRoute({
+  createSandboxV2: operation({
     method: "post",
     path: "/v2/sandboxes",
     tags,
@@ -36,7 +37,7 @@ export const routes = {
     request: { headers: IdempotencyHeaders, body: body(s.NewSandboxV2) },
     responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 504) },
   }),
-  listSandboxes: createRoute({
+  listSandboxes: operation({
     method: "get",
     path: "/sandboxes",
     tags,
@@ -45,7 +46,7 @@ export const routes = {
     request: { query: s.ListV1Query },
     responses: { 200: json(z.array(s.ListedSandbox), "Newest first"), ...errors(400) },
   }),
-  listSandboxesV2: createRoute({
+  listSandboxesV2: operation({
     method: "get",
     path: "/v2/sandboxes",
     tags,
@@ -66,7 +67,7 @@ export const routes = {
       ...errors(400),
     },
   }),
-  listMetrics: createRoute({
+  listMetrics: operation({
     method: "get",
     path: "/sandboxes/metrics",
     tags,
@@ -75,7 +76,7 @@ export const routes = {
     request: { query: s.ManyMetricsQuery },
     responses: { 200: json(s.SandboxesMetrics, "Metrics, by the id of their sandbox"), ...errors(400) },
   }),
-  getSandbox: createRoute({
+  getSandbox: operation({
     method: "get",
     path: "/sandboxes/{sandboxID}",
     tags,
@@ -84,7 +85,7 @@ export const routes = {
     request: { params: SandboxPath },
     responses: { 200: json(s.SandboxDetail, "The sandbox"), ...errors(400, 404) },
   }),
-  killSandbox: createRoute({
+  killSandbox: operation({
     method: "delete",
     path: "/sandboxes/{sandboxID}",
     tags,
@@ -93,7 +94,7 @@ export const routes = {
     request: { params: SandboxPath },
     responses: { 204: none("The sandbox has ended and was removed"), ...errors(400, 404, 409) },
   }),
-  getMetrics: createRoute({
+  getMetrics: operation({
     method: "get",
     path: "/sandboxes/{sandboxID}/metrics",
     tags,
@@ -102,7 +103,7 @@ export const routes = {
     request: { params: SandboxPath, query: s.MetricsQuery },
     responses: { 200: json(z.array(s.SandboxMetric), "Oldest first"), ...errors(400, 404) },
   }),
-  connectSandbox: createRoute({
+  connectSandbox: operation({
     method: "post",
     path: "/sandboxes/{sandboxID}/connect",
     tags,
@@ -115,7 +116,7 @@ export const routes = {
       ...errors(400, 404, 409, 504),
     },
   }),
-  connectSandboxV2: createRoute({
+  connectSandboxV2: operation({
     method: "post",
     path: "/v2/sandboxes/{sandboxID}/connect",
     tags,
@@ -128,7 +129,7 @@ export const routes = {
       ...errors(400, 404, 409, 504),
     },
   }),
-  resumeSandbox: createRoute({
+  resumeSandbox: operation({
     method: "post",
     path: "/sandboxes/{sandboxID}/resume",
     tags,
@@ -137,7 +138,7 @@ export const routes = {
     request: { params: SandboxPath, body: body(s.ResumedSandbox, false) },
     responses: { 201: json(s.Sandbox, "The sandbox runs again"), ...errors(400, 404, 409) },
   }),
-  setTimeout: createRoute({
+  setTimeout: operation({
     method: "post",
     path: "/sandboxes/{sandboxID}/timeout",
     tags,
@@ -146,7 +147,7 @@ export const routes = {
     request: { params: SandboxPath, body: body(s.SandboxTimeout) },
     responses: { 204: none("Set"), ...errors(400, 404, 409) },
   }),
-  refreshSandbox: createRoute({
+  refreshSandbox: operation({
     method: "post",
     path: "/sandboxes/{sandboxID}/refreshes",
     tags,
@@ -155,7 +156,7 @@ export const routes = {
     request: { params: SandboxPath, body: body(s.SandboxRefresh, false) },
     responses: { 204: none("Done"), ...errors(400, 404, 409) },
   }),
-  updateNetwork: createRoute({
+  updateNetwork: operation({
     method: "put",
     path: "/sandboxes/{sandboxID}/network",
     tags,

@@ -1,4 +1,5 @@
-import { z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named } from "../openapi.ts";
 import { Seconds, StringMap } from "./common.ts";
 
 /** Who may talk to whom. Members beyond these are known to the contract; the server refuses those it cannot enforce, it ignores none. */
@@ -8,28 +9,28 @@ const NetworkConfig = z
     allowOut: z
       .array(z.string())
       .nullish()
-      .openapi({ description: "IPv4 addresses and networks that are allowed, 256 at most. An allowed one is used before a denied one" }),
+      .meta({ description: "IPv4 addresses and networks that are allowed, 256 at most. An allowed one is used before a denied one" }),
     denyOut: z
       .array(z.string())
       .nullish()
-      .openapi({ description: "Addresses and networks that are denied, 256 at most; `0.0.0.0/0` denies all" }),
+      .meta({ description: "Addresses and networks that are denied, 256 at most; `0.0.0.0/0` denies all" }),
     egressProxy: z.looseObject({}).nullish(),
     maskRequestHost: z.string().nullish(),
     httpsPorts: z.array(z.int()).nullish(),
     dnsServers: z.array(z.string()).nullish(),
     rules: z.record(z.string(), z.unknown()).nullish(),
   })
-  .openapi("SandboxNetworkConfig");
+  .meta(named("SandboxNetworkConfig"));
 
 export const NetworkUpdate = NetworkConfig.pick({ allowOut: true, denyOut: true, egressProxy: true, dnsServers: true, rules: true })
-  .extend({ allow_internet_access: z.boolean().nullish().openapi({ description: "false: nothing leaves the sandbox; true by default" }) })
-  .openapi("SandboxNetworkUpdateConfig");
+  .extend({ allow_internet_access: z.boolean().nullish().meta({ description: "false: nothing leaves the sandbox; true by default" }) })
+  .meta(named("SandboxNetworkUpdateConfig"));
 
 const newSandbox = {
-  templateID: z.string().min(1, "must not be empty").max(512).openapi({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
+  templateID: z.string().min(1, "must not be empty").max(512).meta({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
   metadata: StringMap.optional(),
-  envVars: StringMap.optional().openapi({ description: "Environment of every process of the sandbox" }),
-  allow_internet_access: z.boolean().optional().openapi({ description: "false: nothing leaves the sandbox; true by default" }),
+  envVars: StringMap.optional().meta({ description: "Environment of every process of the sandbox" }),
+  allow_internet_access: z.boolean().optional().meta({ description: "false: nothing leaves the sandbox; true by default" }),
   autoPause: z.boolean().optional(),
   autoPauseMemory: z.boolean().optional(),
   autoResume: z.object({ enabled: z.boolean() }).optional(),
@@ -39,36 +40,38 @@ const newSandbox = {
   volumeMounts: z.array(z.object({ name: z.string(), path: z.string() })).optional(),
 };
 
-export const NewSandbox = z.object({ ...newSandbox, timeout: Seconds.default(15), secure: z.boolean().optional() }).openapi("NewSandbox");
-export const NewSandboxV2 = z.object({ ...newSandbox, timeout: Seconds.default(300) }).openapi("NewSandboxV2");
+export const NewSandbox = z
+  .object({ ...newSandbox, timeout: Seconds.default(15), secure: z.boolean().optional() })
+  .meta(named("NewSandbox"));
+export const NewSandboxV2 = z.object({ ...newSandbox, timeout: Seconds.default(300) }).meta(named("NewSandboxV2"));
 export type NewSandbox = z.infer<typeof NewSandbox>;
 
-export const ConnectSandbox = z.object({ timeout: Seconds, memory: z.boolean().optional() }).openapi("ConnectSandbox");
-export const ConnectSandboxV2 = z.object({ timeout: Seconds.default(300), memory: z.boolean().optional() }).openapi("ConnectSandboxV2");
+export const ConnectSandbox = z.object({ timeout: Seconds, memory: z.boolean().optional() }).meta(named("ConnectSandbox"));
+export const ConnectSandboxV2 = z.object({ timeout: Seconds.default(300), memory: z.boolean().optional() }).meta(named("ConnectSandboxV2"));
 /** Negative values count as 0, as the reference server has it: the sandbox ends now. */
 export const SandboxTimeout = z
   .object({ timeout: z.int("must be a whole number of seconds").max(10 * 365 * 24 * 3600, "is too large") })
-  .openapi("SandboxTimeoutRequest");
-export const SandboxRefresh = z.object({ duration: z.int().min(0).max(3600).default(15) }).openapi("SandboxRefreshRequest");
+  .meta(named("SandboxTimeoutRequest"));
+export const SandboxRefresh = z.object({ duration: z.int().min(0).max(3600).default(15) }).meta(named("SandboxRefreshRequest"));
 export const ResumedSandbox = z
   .object({ timeout: Seconds.default(15), autoPause: z.boolean().optional(), memory: z.boolean().optional() })
-  .openapi("ResumedSandbox");
+  .meta(named("ResumedSandbox"));
 
 export const Sandbox = z
   .object({
     templateID: z.string(),
     sandboxID: z.string(),
-    clientID: z.string().openapi({ description: "Constant, kept for old clients" }),
+    clientID: z.string().meta({ description: "Constant, kept for old clients" }),
     envdVersion: z.string(),
     alias: z.string().optional(),
     envdAccessToken: z.string(),
     trafficAccessToken: z.string().optional(),
     domain: z.string().optional(),
   })
-  .openapi("Sandbox");
+  .meta(named("Sandbox"));
 export type Sandbox = z.infer<typeof Sandbox>;
 
-const SandboxStateName = z.enum(["running", "paused"]).openapi("SandboxState");
+const SandboxStateName = z.enum(["running", "paused"]).meta(named("SandboxState"));
 
 const recordFields = {
   templateID: z.string(),
@@ -85,7 +88,7 @@ const recordFields = {
   envdVersion: z.string(),
 };
 
-export const ListedSandbox = z.object(recordFields).openapi("ListedSandbox");
+export const ListedSandbox = z.object(recordFields).meta(named("ListedSandbox"));
 export type ListedSandbox = z.infer<typeof ListedSandbox>;
 
 export const SandboxDetail = z
@@ -98,11 +101,11 @@ export const SandboxDetail = z
     health: z
       .literal("unresponsive")
       .optional()
-      .openapi({ description: "Present only when the sandbox's agent did not answer the last three times that the server asked it" }),
+      .meta({ description: "Present only when the sandbox's agent did not answer the last three times that the server asked it" }),
     lifecycle: z.object({ autoResume: z.boolean(), onTimeout: z.enum(["kill", "pause"]) }),
-    pauseMode: z.enum(["full", "filesystem"]).optional().openapi({ description: "What the pause stored; only of a paused sandbox" }),
+    pauseMode: z.enum(["full", "filesystem"]).optional().meta({ description: "What the pause stored; only of a paused sandbox" }),
   })
-  .openapi("SandboxDetail");
+  .meta(named("SandboxDetail"));
 export type SandboxDetail = z.infer<typeof SandboxDetail>;
 
 export const SandboxMetric = z
@@ -119,20 +122,20 @@ export const SandboxMetric = z
     health: z
       .literal("unresponsive")
       .optional()
-      .openapi({ description: "Present only when the sandbox's agent did not answer at that time; see `health` of the sandbox" }),
+      .meta({ description: "Present only when the sandbox's agent did not answer at that time; see `health` of the sandbox" }),
   })
-  .openapi("SandboxMetric");
+  .meta(named("SandboxMetric"));
 export type SandboxMetric = z.infer<typeof SandboxMetric>;
 
-export const SandboxesMetrics = z.object({ sandboxes: z.record(z.string(), SandboxMetric) }).openapi("SandboxesWithMetrics");
+export const SandboxesMetrics = z.object({ sandboxes: z.record(z.string(), SandboxMetric) }).meta(named("SandboxesWithMetrics"));
 
-const metadataFilter = z.string().optional().openapi({ description: "`k=v&k2=v2`, each part url-encoded; all must match" });
+const metadataFilter = z.string().optional().meta({ description: "`k=v&k2=v2`, each part url-encoded; all must match" });
 
 export const ListV1Query = z.object({ metadata: metadataFilter });
 export const ListV2Query = z.object({
   metadata: metadataFilter,
-  state: z.string().optional().openapi({ description: "List of `running` and `paused`, separated by commas; both by default" }),
-  order: z.enum(["asc", "desc"]).default("desc").openapi({ description: "Order of the sandboxes by their start" }),
+  state: z.string().optional().meta({ description: "List of `running` and `paused`, separated by commas; both by default" }),
+  order: z.enum(["asc", "desc"]).default("desc").meta({ description: "Order of the sandboxes by their start" }),
   startedAfter: z.iso.datetime({ offset: true }).optional(),
   template: z.string().optional(),
   limit: z.coerce.number().int().min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(100),

@@ -1,4 +1,5 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named, operation } from "../openapi.ts";
 import { SandboxPath, Seconds } from "./common.ts";
 import { body, errors, IdempotencyHeaders, json, none, page, security } from "./route-parts.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -7,23 +8,25 @@ const tags = ["Sandboxes"];
 
 const SandboxPause = z
   .object({ memory: z.boolean().default(true), requireHealthyGuest: z.boolean().default(false) })
-  .openapi("SandboxPauseRequest");
+  .meta(named("SandboxPauseRequest"));
 const SandboxFork = z
   .object({
     timeout: Seconds.default(300),
     count: z.int("must be a whole number").min(1, "must be from 1 to 100").max(100, "must be from 1 to 100").default(1),
   })
-  .openapi("SandboxForkRequest");
+  .meta(named("SandboxForkRequest"));
 export const SandboxForkResult = z
   .object({ sandbox: Sandbox.optional(), error: z.object({ code: z.int(), message: z.string() }).optional() })
-  .openapi("SandboxForkResult");
+  .meta(named("SandboxForkResult"));
 const SandboxRollback = z
   .object({
-    snapshotID: z.string().openapi({ description: "Id of a snapshot of this sandbox, or of the snapshot that it was created from" }),
+    snapshotID: z.string().meta({ description: "Id of a snapshot of this sandbox, or of the snapshot that it was created from" }),
   })
-  .openapi("SandboxRollbackRequest");
-const NewSnapshot = z.object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) }).openapi("SandboxSnapshotRequest");
-export const SnapshotInfo = z.object({ snapshotID: z.string(), names: z.array(z.string()) }).openapi("SnapshotInfo");
+  .meta(named("SandboxRollbackRequest"));
+const NewSnapshot = z
+  .object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) })
+  .meta(named("SandboxSnapshotRequest"));
+export const SnapshotInfo = z.object({ snapshotID: z.string(), names: z.array(z.string()) }).meta(named("SnapshotInfo"));
 const SnapshotsQuery = z.object({
   sandboxID: z.string().optional(),
   name: z.string().optional(),
@@ -33,7 +36,7 @@ const SnapshotsQuery = z.object({
 
 /** What keeps a sandbox, to go on with it or to make others from it (docs/contract/platform.md). 501 where the driver cannot. */
 export const snapshotRoutes = {
-  pauseSandbox: createRoute({
+  pauseSandbox: operation({
     method: "post",
     path: "/sandboxes/{sandboxID}/pause",
     tags,
@@ -42,7 +45,7 @@ export const snapshotRoutes = {
     request: { params: SandboxPath, body: body(SandboxPause, false) },
     responses: { 204: none("The sandbox is paused"), ...errors(400, 404, 409, 501) },
   }),
-  forkSandbox: createRoute({
+  forkSandbox: operation({
     method: "post",
     path: "/sandboxes/{sandboxID}/fork",
     tags,
@@ -51,7 +54,7 @@ export const snapshotRoutes = {
     request: { params: SandboxPath, headers: IdempotencyHeaders, body: body(SandboxFork, false) },
     responses: { 201: json(z.array(SandboxForkResult), "One entry for each copy"), ...errors(400, 404, 409, 422, 501) },
   }),
-  rollbackSandbox: createRoute({
+  rollbackSandbox: operation({
     method: "post",
     path: "/sandboxes/{sandboxID}/rollback",
     tags,
@@ -60,7 +63,7 @@ export const snapshotRoutes = {
     request: { params: SandboxPath, body: body(SandboxRollback) },
     responses: { 204: none("The sandbox runs with the state of the snapshot"), ...errors(400, 404, 409, 501) },
   }),
-  createSnapshot: createRoute({
+  createSnapshot: operation({
     method: "post",
     path: "/sandboxes/{sandboxID}/snapshots",
     tags,
@@ -69,7 +72,7 @@ export const snapshotRoutes = {
     request: { params: SandboxPath, body: body(NewSnapshot) },
     responses: { 201: json(SnapshotInfo, "The snapshot was made"), ...errors(400, 404, 409, 501) },
   }),
-  listSnapshots: createRoute({
+  listSnapshots: operation({
     method: "get",
     path: "/snapshots",
     tags,

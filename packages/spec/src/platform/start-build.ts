@@ -1,4 +1,5 @@
-import { z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named } from "../openapi.ts";
 import { MAX_SECRETS, secretId, stageName, TemplateStep } from "./build-step.ts";
 
 const MAX_STEPS = 1000;
@@ -14,12 +15,12 @@ export const RegistryAccess = z
     z.object({ type: z.literal("aws"), awsAccessKeyId: z.string(), awsSecretAccessKey: z.string(), awsRegion: z.string() }),
     z.object({ type: z.literal("gcp"), serviceAccountJson: z.string() }),
   ])
-  .openapi("FromImageRegistry");
+  .meta(named("FromImageRegistry"));
 export type RegistryAccess = z.infer<typeof RegistryAccess>;
 
 /** An instruction, as the configuration of an image has it. */
 const triggers = z.array(z.string().max(MAX_TRIGGER)).max(MAX_TRIGGERS, `must hold at most ${MAX_TRIGGERS} instructions`).default([]);
-const onBuildDone = triggers.openapi({
+const onBuildDone = triggers.meta({
   description: "Those ONBUILD instructions of the image or template that the client has put among the steps",
 });
 
@@ -33,7 +34,7 @@ const BuildStage = z
     onBuildDone,
     steps: z.array(TemplateStep).max(MAX_STEPS, `must hold at most ${MAX_STEPS} steps`).default([]),
   })
-  .openapi("TemplateBuildStage");
+  .meta(named("TemplateBuildStage"));
 export type BuildStage = z.infer<typeof BuildStage>;
 
 /** The agent needs as many as it has always had; no kernel is set up for more than a million in one process. */
@@ -52,7 +53,8 @@ export const Restrictions = z
       .optional(),
   })
   .strict()
-  .openapi("TemplateRestrictions", {
+  .meta({
+    ...named("TemplateRestrictions"),
     description:
       "Restrictions of the template's sandboxes. noNewPrivileges: neither set-user-id programs (sudo) nor file capabilities work; " +
       "noPtrace: their root has no CAP_SYS_PTRACE; maxOpenFiles: files that one process may have open, no more than the server allows. " +
@@ -68,9 +70,9 @@ export const StartBuild = z
     fromArchive: z
       .string()
       .optional()
-      .openapi({ description: "Hash of an uploaded OCI archive, in place of an image. Archives are uploaded as the files of COPY are" }),
+      .meta({ description: "Hash of an uploaded OCI archive, in place of an image. Archives are uploaded as the files of COPY are" }),
     force: z.boolean().default(false),
-    onBuild: triggers.openapi({
+    onBuild: triggers.meta({
       description: "ONBUILD instructions, for templates that are built on this one; `getTriggers` returns them",
     }),
     onBuildDone,
@@ -84,7 +86,7 @@ export const StartBuild = z
       .max(1 << 17)
       .optional(),
     restrictions: Restrictions.optional(),
-    startFromMemory: z.boolean().default(true).openapi({
+    startFromMemory: z.boolean().default(true).meta({
       description:
         "True: sandboxes start from the memory of a sandbox whose start command is ready, on servers that can restore memory. False: each sandbox runs the start command",
     }),
@@ -92,8 +94,8 @@ export const StartBuild = z
       .record(secretId, z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`))
       .refine((secrets) => Object.keys(secrets).length <= MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)
       .default({})
-      .openapi({ description: "Values of the secrets that steps name. They are not stored, and removed from logs" }),
+      .meta({ description: "Values of the secrets that steps name. They are not stored, and removed from logs" }),
     stages: z.array(BuildStage).max(MAX_STAGES, `must hold at most ${MAX_STAGES} stages`).default([]),
   })
-  .openapi("TemplateBuildStartV2");
+  .meta(named("TemplateBuildStartV2"));
 export type StartBuild = z.infer<typeof StartBuild>;

@@ -1,4 +1,5 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named, operation } from "../openapi.ts";
 import { errors, json, security } from "./route-parts.ts";
 import { TemplatePath } from "./template.ts";
 
@@ -12,27 +13,27 @@ const countTo = (most: number, otherwise: number) => {
 
 export const TagAssignment = z
   .object({ assignmentId: z.uuid(), buildId: z.string(), assignedAt: time, buildCreatedAt: time, buildFinishedAt: time.nullable() })
-  .openapi("TagAssignment");
+  .meta(named("TagAssignment"));
 export type TagAssignment = z.infer<typeof TagAssignment>;
 
-const nextCursor = z.string().nullable().openapi({ description: "Null on the last page" });
+const nextCursor = z.string().nullable().meta({ description: "Null on the last page" });
 const TagGroups = z
   .object({ tags: z.array(z.object({ tag: z.string(), assignments: z.array(TagAssignment), hasMore: z.boolean() })), nextCursor })
-  .openapi("TemplateTagGroups");
-const TagAssignments = z.object({ data: z.array(TagAssignment), nextCursor }).openapi("TemplateTagAssignments");
+  .meta(named("TemplateTagGroups"));
+const TagAssignments = z.object({ data: z.array(TagAssignment), nextCursor }).meta(named("TemplateTagAssignments"));
 
 const TagGroupsQuery = z.object({
   assignmentLimit: countTo(100, 6),
   tagsLimit: countTo(100, 25),
   tagsCursor: cursor,
-  search: z.string().max(128, "is too long").optional().openapi({ description: "Lists only tags that contain this text" }),
+  search: z.string().max(128, "is too long").optional().meta({ description: "Lists only tags that contain this text" }),
   sort: z.enum(["latest_desc", "latest_asc", "name_asc", "name_desc"]).default("latest_desc"),
 });
-const TagPath = TemplatePath.extend({ tag: z.string().openapi({ param: { name: "tag", in: "path" } }) });
+const TagPath = TemplatePath.extend({ tag: z.string().meta({ param: { name: "tag", in: "path" } }) });
 
 /** What tags point to and have pointed to. Paths, statuses and shapes: docs/contract/templates.md. */
 export const tagHistoryRoutes = {
-  listTagGroups: createRoute({
+  listTagGroups: operation({
     method: "get",
     path: "/templates/{templateID}/tags/groups",
     tags,
@@ -41,7 +42,7 @@ export const tagHistoryRoutes = {
     request: { params: TemplatePath, query: TagGroupsQuery },
     responses: { 200: json(TagGroups, "One page"), ...errors(400, 403, 404) },
   }),
-  listTagAssignments: createRoute({
+  listTagAssignments: operation({
     method: "get",
     path: "/templates/{templateID}/tags/{tag}/assignments",
     tags,

@@ -1,4 +1,5 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { operation } from "../openapi.ts";
 import { body, errors, json, none, page, security } from "./route-parts.ts";
 import * as t from "./template.ts";
 
@@ -7,7 +8,7 @@ const tagTags = ["Tags"];
 
 /** Templates, their builds and tags. Paths, statuses and shapes: docs/contract/templates.md. */
 export const templateRoutes = {
-  createTemplate: createRoute({
+  createTemplate: operation({
     method: "post",
     path: "/v3/templates",
     tags,
@@ -16,7 +17,7 @@ export const templateRoutes = {
     request: { body: body(t.NewTemplate) },
     responses: { 202: json(t.RequestedTemplate, "The build was requested"), ...errors(400, 403, 409) },
   }),
-  getAlias: createRoute({
+  getAlias: operation({
     method: "get",
     path: "/templates/aliases/{alias}",
     tags,
@@ -25,7 +26,7 @@ export const templateRoutes = {
     request: { params: t.AliasPath },
     responses: { 200: json(t.TemplateAlias, "The template of the caller that has this name"), ...errors(400, 403, 404) },
   }),
-  assignTags: createRoute({
+  assignTags: operation({
     method: "post",
     path: "/templates/tags",
     tags: tagTags,
@@ -34,7 +35,7 @@ export const templateRoutes = {
     request: { body: body(t.AssignTags) },
     responses: { 201: json(t.AssignedTags, "Assigned"), ...errors(400, 403, 404) },
   }),
-  removeTags: createRoute({
+  removeTags: operation({
     method: "delete",
     path: "/templates/tags",
     tags: tagTags,
@@ -43,7 +44,7 @@ export const templateRoutes = {
     request: { body: body(t.RemoveTags) },
     responses: { 204: none("Removed"), ...errors(400, 403, 404) },
   }),
-  listTags: createRoute({
+  listTags: operation({
     method: "get",
     path: "/templates/{templateID}/tags",
     tags: tagTags,
@@ -52,7 +53,7 @@ export const templateRoutes = {
     request: { params: t.TemplatePath },
     responses: { 200: json(z.array(t.TemplateTag), "All tags of the template"), ...errors(400, 403, 404) },
   }),
-  tagExists: createRoute({
+  tagExists: operation({
     method: "get",
     path: "/templates/{templateID}/tags/exists",
     tags: tagTags,
@@ -61,7 +62,7 @@ export const templateRoutes = {
     request: { params: t.TemplatePath, query: t.TagQuery },
     responses: { 200: json(t.TagExists, "Whether the tag exists"), ...errors(400, 403, 404) },
   }),
-  countTags: createRoute({
+  countTags: operation({
     method: "get",
     path: "/templates/{templateID}/tags/count",
     tags: tagTags,
@@ -70,7 +71,7 @@ export const templateRoutes = {
     request: { params: t.TemplatePath },
     responses: { 200: json(t.TagCount, "Number of the template's tags"), ...errors(400, 403, 404) },
   }),
-  listTemplates: createRoute({
+  listTemplates: operation({
     method: "get",
     path: "/templates",
     tags,
@@ -79,7 +80,7 @@ export const templateRoutes = {
     request: { query: t.TemplatesQuery },
     responses: { 200: json(z.array(t.ListedTemplate), "All templates of the caller"), ...errors(400) },
   }),
-  listTemplatesV2: createRoute({
+  listTemplatesV2: operation({
     method: "get",
     path: "/v2/templates",
     tags,
@@ -88,7 +89,7 @@ export const templateRoutes = {
     request: { query: t.TemplatesPageQuery },
     responses: { 200: { ...json(z.array(t.ListedTemplate), "One page"), headers: page }, ...errors(400) },
   }),
-  listDefaultTemplates: createRoute({
+  listDefaultTemplates: operation({
     method: "get",
     path: "/default-templates",
     tags,
@@ -96,7 +97,7 @@ export const templateRoutes = {
     summary: "Templates that come with the server",
     responses: { 200: json(z.array(t.ListedTemplate), "Sorted by id"), ...errors() },
   }),
-  getTemplate: createRoute({
+  getTemplate: operation({
     method: "get",
     path: "/templates/{templateID}",
     tags,
@@ -105,7 +106,7 @@ export const templateRoutes = {
     request: { params: t.TemplatePath, query: t.BuildsPageQuery },
     responses: { 200: { ...json(t.TemplateWithBuilds, "Newest build first"), headers: page }, ...errors(400, 403, 404) },
   }),
-  updateTemplate: createRoute({
+  updateTemplate: operation({
     method: "patch",
     path: "/v2/templates/{templateID}",
     tags,
@@ -114,7 +115,7 @@ export const templateRoutes = {
     request: { params: t.TemplatePath, body: body(t.TemplateChange) },
     responses: { 200: json(t.TemplateNames, "Changed"), ...errors(400, 403, 404) },
   }),
-  updateTemplateV1: createRoute({
+  updateTemplateV1: operation({
     method: "patch",
     path: "/templates/{templateID}",
     tags,
@@ -123,7 +124,7 @@ export const templateRoutes = {
     request: { params: t.TemplatePath, body: body(t.TemplateChange) },
     responses: { 200: json(t.TemplateNames, "Changed"), ...errors(400, 403, 404) },
   }),
-  deleteTemplate: createRoute({
+  deleteTemplate: operation({
     method: "delete",
     path: "/templates/{templateID}",
     tags,

@@ -1,4 +1,5 @@
-import { z } from "@hono/zod-openapi";
+import { z } from "zod";
+import { named } from "../openapi.ts";
 import { BuildStatusName } from "./build-info.ts";
 import { pageSize, pathParam } from "./route-parts.ts";
 
@@ -17,27 +18,27 @@ const atLeast = (min: number, what: string) =>
 /** Interface document 2.6. */
 export const NewTemplate = z
   .object({
-    name: name.optional().openapi({ description: "`[namespace/]name[:tag]`; a tag counts as one of `tags`" }),
-    tags: tagList.optional().openapi({ description: "Tags of the build; `default` when there is none" }),
-    alias: name.optional().openapi({ deprecated: true, description: "Use `name`" }),
+    name: name.optional().meta({ description: "`[namespace/]name[:tag]`; a tag counts as one of `tags`" }),
+    tags: tagList.optional().meta({ description: "Tags of the build; `default` when there is none" }),
+    alias: name.optional().meta({ deprecated: true, description: "Use `name`" }),
     teamID: z
       .string()
       .max(256, "is too long")
       .optional()
-      .openapi({ deprecated: true, description: "Not used: the API key says whose templates are meant" }),
+      .meta({ deprecated: true, description: "Not used: the API key says whose templates are meant" }),
     cpuCount: atLeast(1, "CPU count")
       .optional()
-      .openapi({ description: "Number of processors. With a number above the machine's, sandboxes get all of the machine's" }),
+      .meta({ description: "Number of processors. With a number above the machine's, sandboxes get all of the machine's" }),
     memoryMB: atLeast(128, "Memory in MiB").optional(),
-    diskSizeMB: atLeast(MIN_DISK_MB, "Disk in MiB").optional().openapi({
+    diskSizeMB: atLeast(MIN_DISK_MB, "Disk in MiB").optional().meta({
       description:
         "What a sandbox may write beside the template's own files; 10240 by default. When this is more than the pool has, sandboxes get what the pool has",
     }),
     minFreeDiskMb: atLeast(0, "Free disk in MiB")
       .optional()
-      .openapi({ description: "Minimum size of the disk; a smaller value does not shrink it" }),
+      .meta({ description: "Minimum size of the disk; a smaller value does not shrink it" }),
   })
-  .openapi("TemplateBuildRequestV3");
+  .meta(named("TemplateBuildRequestV3"));
 export type NewTemplate = z.infer<typeof NewTemplate>;
 
 /** Interface document 2.7. */
@@ -48,9 +49,9 @@ export const RequestedTemplate = z
     public: z.boolean(),
     names: z.array(z.string()),
     tags: z.array(z.string()),
-    aliases: z.array(z.string()).openapi({ deprecated: true }),
+    aliases: z.array(z.string()).meta({ deprecated: true }),
   })
-  .openapi("TemplateRequestResponseV3");
+  .meta(named("TemplateRequestResponseV3"));
 export type RequestedTemplate = z.infer<typeof RequestedTemplate>;
 
 const time = z.iso.datetime();
@@ -71,11 +72,11 @@ const templateFields = {
   buildCount: z.int(),
   envdVersion: z.string(),
   buildStatus: BuildStatusName,
-  filesMissing: z.boolean().optional().openapi({
+  filesMissing: z.boolean().optional().meta({
     description: "True: the template's files were in a storage pool that is lost. Build the template again. `buildStatus` is `error` then",
   }),
 };
-export const ListedTemplate = z.object(templateFields).openapi("Template");
+export const ListedTemplate = z.object(templateFields).meta(named("Template"));
 export type ListedTemplate = z.infer<typeof ListedTemplate>;
 
 export const ListedBuild = z
@@ -90,9 +91,9 @@ export const ListedBuild = z
     diskSizeMB: z.int().optional(),
     envdVersion: z.string().optional(),
   })
-  .openapi("TemplateBuild");
+  .meta(named("TemplateBuild"));
 export type ListedBuild = z.infer<typeof ListedBuild>;
-export const TemplateWithBuilds = z.object({ ...templateFields, builds: z.array(ListedBuild) }).openapi("TemplateWithBuilds");
+export const TemplateWithBuilds = z.object({ ...templateFields, builds: z.array(ListedBuild) }).meta(named("TemplateWithBuilds"));
 
 export const TemplatesQuery = z.object({ teamID: z.string().max(256).optional() });
 export const TemplatesPageQuery = z.object({
@@ -102,22 +103,22 @@ export const TemplatesPageQuery = z.object({
 });
 export const BuildsPageQuery = z.object({ limit: pageSize, nextToken: z.string().max(512).optional() });
 
-export const TemplateChange = z.object({ public: z.boolean().optional() }).openapi("TemplateUpdateRequest");
+export const TemplateChange = z.object({ public: z.boolean().optional() }).meta(named("TemplateUpdateRequest"));
 export type TemplateChange = z.infer<typeof TemplateChange>;
-export const TemplateNames = z.object({ names: z.array(z.string()) }).openapi("TemplateUpdateResponse");
-export const TemplateAlias = z.object({ templateID: z.string(), public: z.boolean() }).openapi("TemplateAliasResponse");
+export const TemplateNames = z.object({ names: z.array(z.string()) }).meta(named("TemplateUpdateResponse"));
+export const TemplateAlias = z.object({ templateID: z.string(), public: z.boolean() }).meta(named("TemplateAliasResponse"));
 
 export const AssignTags = z
   .object({ target: z.string().min(1, "must not be empty").max(512), tags: tagList.min(1, "must not be empty") })
-  .openapi("AssignTemplateTagsRequest");
-export const AssignedTags = z.object({ tags: z.array(z.string()), buildID: z.string() }).openapi("AssignedTemplateTags");
+  .meta(named("AssignTemplateTagsRequest"));
+export const AssignedTags = z.object({ tags: z.array(z.string()), buildID: z.string() }).meta(named("AssignedTemplateTags"));
 export const RemoveTags = z
   .object({ name: z.string().min(1, "must not be empty").max(512), tags: tagList.min(1, "must not be empty") })
-  .openapi("DeleteTemplateTagsRequest");
-export const TemplateTag = z.object({ tag: z.string(), buildID: z.string(), createdAt: time }).openapi("TemplateTag");
+  .meta(named("DeleteTemplateTagsRequest"));
+export const TemplateTag = z.object({ tag: z.string(), buildID: z.string(), createdAt: time }).meta(named("TemplateTag"));
 export const TagQuery = z.object({ tag: z.string().min(1, "must not be empty").max(256) });
-export const TagExists = z.object({ exists: z.boolean(), normalizedTag: z.string() }).openapi("TemplateTagExists");
-export const TagCount = z.object({ total: z.int() }).openapi("TemplateTagCount");
+export const TagExists = z.object({ exists: z.boolean(), normalizedTag: z.string() }).meta(named("TemplateTagExists"));
+export const TagCount = z.object({ total: z.int() }).meta(named("TemplateTagCount"));
 
 export const TemplatePath = z.object({ templateID: pathParam("templateID") });
 export const AliasPath = z.object({ alias: pathParam("alias") });
