@@ -39,3 +39,29 @@ test("a native module of Node is built without fetching anything but itself", as
   const { stdout } = await sandbox.commands.run("cd own && node -p 'require(\"./build/Release/own.node\")'");
   expect(stdout).toBe("42\n");
 }, 100_000);
+
+/** What a login shell gives to its commands. In `script` it has a terminal. */
+const STATE = 'env | sort; umask; echo "$PS1"; alias; mesg 2>/dev/null';
+const LOGIN_SHELLS = [`bash -l -c '${STATE}'`, `bash -l -i -c '${STATE}'`, `sh -l -c '${STATE}'`].flatMap((shell) => [
+  `env -i HOME="$HOME" ${shell} 2>/dev/null; true`,
+  `env -i HOME="$HOME" TERM=xterm script -q -c "${shell.replaceAll(/["$]/g, "\\$&")}" /dev/null`,
+]);
+
+test("login shells start no process, and give what Debian's give", async () => {
+  await using sandbox = await Sandbox.create("base", { apiUrl: platform().apiUrl, apiKey: platform().apiKey });
+  const look = async (user: string) => {
+    const states: string[] = [];
+    for (const shell of LOGIN_SHELLS) states.push((await sandbox.commands.run(shell, { user })).stdout);
+    const [, ofChildren = ""] = (await sandbox.commands.run("times", { user })).stdout.split("\n");
+    return { states, startsProcesses: ofChildren !== "0m0.000s 0m0.000s" };
+  };
+  const ours = [await look("user"), await look("root")];
+  await sandbox.commands.run("cd /usr/share/base-files && cp profile /etc/profile && cp dot.profile /root/.profile", { user: "root" });
+  const debians = [await look("user"), await look("root")];
+  expect(ours.map(({ startsProcesses }) => startsProcesses)).toEqual([false, false]);
+  expect(debians.map(({ startsProcesses }) => startsProcesses)).toEqual([true, true]);
+  expect(ours.map(({ states }) => states)).toEqual(debians.map(({ states }) => states));
+  const [bash = ""] = ours[0]?.states ?? [];
+  expect(bash).toContain("PATH=/home/user/.local/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games\n");
+  expect(ours[1]?.states[1]).toContain("is n");
+}, 60_000);
