@@ -4,6 +4,8 @@ import { COMMAND_BUNDLE, COMMAND_PROGRAM, SERVER_PROGRAMS } from "@boxyard/testk
 import type { BunPlugin } from "bun";
 import { ROOT } from "../config.ts";
 
+const LAYER_WORKER = "packages/driver-local/src/images/worker/main.ts";
+
 /** The files below the directory of a source, which it finds by `import.meta.dir`, are beside the source and not beside the bundle. */
 const directories: BunPlugin = {
   name: "directories of sources",
@@ -16,19 +18,22 @@ const directories: BunPlugin = {
 
 /**
  * Makes the programs of this checkout in `directory`, each as one file with its bytecode. Than its hundreds of sources the server starts with 0.15 s less
- * CPU time, a command with 0.06 s less: a test run starts both hundreds of times. The format is CommonJS, because Bun writes bytecode of ES modules
+ * CPU time, a command with 0.06 s less, the layer worker with 0.01 s less: a test run starts each hundreds of times. The format is CommonJS, because Bun writes bytecode of ES modules
  * into executables only.
  */
 export async function makeBundles(directory: string): Promise<void> {
+  const bundleOf = (source: string) => join(directory, source.replace(/\.ts$/, ".js"));
   await Bun.build({
-    entrypoints: [...Object.values(SERVER_PROGRAMS), COMMAND_PROGRAM],
+    entrypoints: [...Object.values(SERVER_PROGRAMS), COMMAND_PROGRAM, LAYER_WORKER],
     root: ROOT,
     outdir: directory,
     target: "bun",
     format: "cjs",
     bytecode: true,
+    define: { BOXYARD_LAYER_WORKER: JSON.stringify(bundleOf(LAYER_WORKER)) },
     plugins: [directories],
   });
-  const program = join(directory, COMMAND_PROGRAM.replace(/\.ts$/, ".js"));
-  writeFileSync(join(directory, COMMAND_BUNDLE), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(directory, COMMAND_BUNDLE), `#!/bin/sh\nexec '${process.execPath}' '${bundleOf(COMMAND_PROGRAM)}' "$@"\n`, {
+    mode: 0o755,
+  });
 }

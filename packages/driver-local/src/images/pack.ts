@@ -1,9 +1,9 @@
-import { AppError } from "@boxyard/core";
+import { AppError } from "@boxyard/core/errors";
 import { getXattr, isWhiteout, listXattrs, namesIn, readlinkAt, type Stat, statAt, statFd, TYPE, typeOf, withOpen } from "../sys/at.ts";
 import { O, syscall } from "../sys/libc.ts";
 import { isKept, OPAQUE } from "./attributes.ts";
 import { show } from "./byte-paths.ts";
-import type { SkeletonWriter } from "./skeleton.ts";
+import type { SkeletonWriter } from "./skeleton-writer.ts";
 import { type HeaderFacts, headerBytes, paddingOf, tarEnd } from "./tar/writer.ts";
 
 const WHITEOUT = ".wh.";

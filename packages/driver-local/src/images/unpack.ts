@@ -24,7 +24,7 @@ import { close, O } from "../sys/libc.ts";
 import { joinPath, partsOf, show } from "./byte-paths.ts";
 import { Directories } from "./directories.ts";
 import { finishFile, setAttributes, setOpaque, timeOf } from "./entry-facts.ts";
-import type { SkeletonWriter } from "./skeleton.ts";
+import type { SkeletonWriter } from "./skeleton-writer.ts";
 import { BadTar } from "./tar/header.ts";
 import type { TarEntry, TarSink } from "./tar/reader.ts";
 import { explained, TooManyEntries } from "./unpack-errors.ts";

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { statFd, unlinkAt } from "../sys/at.ts";
+import { statFd } from "../sys/at.ts";
 import { createSubvolume, destroySubvolume, snapshotSubvolume, subvolumeId } from "../sys/btrfs.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { close, hasErrno, O, open } from "../sys/libc.ts";
+import { HOLD } from "./from-seed.ts";
 import { checkMounted } from "./mounted.ts";
 import { poolPaths } from "./paths.ts";
 
@@ -21,8 +22,6 @@ const UNKNOWN_LAYER = 8;
 /** The seed above the base template, on which most sandboxes begin. Another one costs the first sandbox time, nothing else. */
 export const BASE_SEED = 3;
 
-/** The only file of a seed. */
-const HOLD = "hold";
 const NEW = "new";
 /** How many numbers are used up before other work of the event loop gets its turn. */
 const AT_A_TIME = 512;
@@ -122,22 +121,6 @@ function makeDirectory(path: string): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     if (!hasErrno(error, "EEXIST")) throw error;
-  }
-}
-
-/** Makes the empty subvolume `parent/name`, whose inode numbers begin above those of the seed at path `seed`. */
-export function createFromSeed(seed: string, parent: string, name: string): void {
-  snapshotSubvolume(seed, parent, name);
-  dropHold(`${parent}/${name}`);
-}
-
-/** Removes the only file of a snapshot of a seed. The kernel remembers the subvolume's next number for as long as it is mounted. */
-export function dropHold(path: string): void {
-  const fd = open(path, O.RDONLY | O.DIRECTORY);
-  try {
-    unlinkAt(fd, HOLD);
-  } finally {
-    close(fd);
   }
 }
 

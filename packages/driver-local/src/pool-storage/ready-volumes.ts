@@ -3,7 +3,8 @@ import { AppError } from "@boxyard/core";
 import { snapshotSubvolume } from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { runCommand } from "../sys/run.ts";
-import { dropHold, type InodeSeeds } from "./inode-seeds.ts";
+import { dropHold } from "./from-seed.ts";
+import type { InodeSeeds } from "./inode-seeds.ts";
 
 /** How many are kept for each seed that was used. Each takes one block of the pool. */
 const READY = 32;

@@ -64,6 +64,11 @@ export function open(path: string, flags: number, mode = 0, dirFd: number = AT_F
   return syscall("openat", [dirFd, path, flags | O.CLOEXEC, mode], path);
 }
 
+/** Makes a directory. Throws EEXIST when there is something at the path. */
+export function mkdir(path: string, mode: number): void {
+  syscall("mkdirat", [AT_FDCWD, path, mode], path);
+}
+
 /** Closes a descriptor. A number that is not open is a bug of the caller and throws EBADF. */
 export function close(fd: number): void {
   syscall("close", [fd], String(fd));

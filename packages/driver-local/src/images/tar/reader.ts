@@ -1,4 +1,4 @@
-import { withoutTrailing } from "@boxyard/core";
+import { withoutTrailing } from "@boxyard/core/text";
 import { BadTar, BLOCK, isZeroBlock, parseHeader, parsePax, type RawHeader } from "./header.ts";
 
 /** An entry with its PAX records and long names applied. Texts are byte strings. */

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import { AppError } from "@boxyard/core";
+import { AppError } from "@boxyard/core/errors";
 import { openAt, openInside, RESOLVE, statFd, TYPE, typeOf, writeAll } from "../../sys/at.ts";
 import { close, O, open, syscall } from "../../sys/libc.ts";
-import { readSkeleton } from "../skeleton.ts";
+import { readSkeleton } from "../skeleton-reader.ts";
 import { FILES, type LayerFacts } from "./jobs.ts";
 
 const STDOUT = 1;

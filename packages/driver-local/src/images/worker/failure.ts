@@ -1,5 +1,5 @@
-import { AppError, isAppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/errno";
+import { AppError, isAppError } from "@boxyard/core/errors";
 import { hasErrno } from "../../sys/errors.ts";
 import { BadTar } from "../tar/header.ts";
 import { TooManyEntries } from "../unpack-errors.ts";

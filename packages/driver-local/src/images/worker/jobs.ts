@@ -1,4 +1,4 @@
-import type { ErrorCode } from "@boxyard/core";
+import type { ErrorCode } from "@boxyard/core/errors";
 
 /** The job of a worker, as JSON on its command line. Paths are chosen by the server, on this machine. `seed`: see `InodeSeeds`. */
 export type Job =
@@ -53,5 +53,9 @@ export interface LayerFacts {
   /** Contents that the tar holds and the tree does not: see `Replaced`. */
   readonly replaced: readonly { readonly path: string; readonly before: number; readonly file: string }[];
 }
+
+/** What a job has made, for `facts.json`. */
+export type Made = Pick<LayerFacts, "digest" | "sizeBytes"> & Partial<LayerFacts>;
+export type Send = (message: Message) => void;
 
 export const FILES = { tree: "tree", facts: "facts", factsFile: "facts.json", skeleton: "skeleton", kept: "kept" } as const;

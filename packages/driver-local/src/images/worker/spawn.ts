@@ -11,11 +11,16 @@ const read = promisify(readCallback);
 const write = promisify(writeCallback);
 const PIECE_BYTES = 1 << 20;
 
-/** The command of a worker, in a checkout and in the executable. */
-const workerCommand = (job: Job): string[] => {
-  const program = executableBuild === undefined ? join(import.meta.dir, "main.ts") : PROGRAM.layerWorker;
-  return [process.execPath, program, JSON.stringify(job)];
-};
+/** Path of the worker's program beside the server's. Defined by `tools/lib/bundles.ts`, and not in a checkout. */
+declare const BOXYARD_LAYER_WORKER: string | undefined;
+
+function workerProgram(): string {
+  if (executableBuild !== undefined) return PROGRAM.layerWorker;
+  return typeof BOXYARD_LAYER_WORKER === "undefined" ? join(import.meta.dir, "main.ts") : BOXYARD_LAYER_WORKER;
+}
+
+/** The command of a worker, in a checkout, in a bundle and in the executable. */
+const workerCommand = (job: Job): string[] => [process.execPath, workerProgram(), JSON.stringify(job)];
 
 export interface WorkerOptions {
   readonly signal: AbortSignal;
