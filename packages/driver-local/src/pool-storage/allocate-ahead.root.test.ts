@@ -63,11 +63,11 @@ async function fillAtOnce(): Promise<void> {
 }
 
 /** Writes everything to the disk, then reads the file from the disk, not from the page cache. */
-const FROM_DISK = "sync /srv/kept && dd if=/srv/kept bs=1M iflag=direct status=none | sha256sum";
+const FROM_DISK = "sync /srv/kept && dd if=/srv/kept bs=1M iflag=direct status=none | b2sum -l 256";
 
 async function writeAndCompare(fill: () => Promise<void>): Promise<void> {
   const { address } = await boot();
-  const { output: written } = await exec(address, "head -c 64M /dev/urandom > /srv/kept && sha256sum < /srv/kept");
+  const { output: written } = await exec(address, "head -c 64M /dev/urandom > /srv/kept && b2sum -l 256 < /srv/kept");
   expect(written).toMatch(/^[0-9a-f]{64} /);
   await fill();
   expect(await exec(address, FROM_DISK)).toMatchObject({ exitCode: 0, output: written });
@@ -86,7 +86,7 @@ test("the pool has the blocks that it writes to next, and gets more when it has 
   await eventually("they are allocated", areAllocated);
   const { address } = await boot();
   const before = wantedBytes();
-  expect((await exec(address, "head -c 400M /dev/urandom > /srv/some && sync /srv/some")).exitCode).toBe(0);
+  expect((await exec(address, "head -c 400M /dev/zero > /srv/some && sync /srv/some")).exitCode).toBe(0);
   expect(wantedBytes()).toBeGreaterThan(before);
   await eventually("more are allocated", areAllocated);
 });
@@ -106,9 +106,9 @@ test("data of a sandbox is kept when another program has filled the disk by writ
 test("data of a sandbox is kept when another program has taken all of the disk at once", () => writeAndCompare(fillAtOnce));
 
 /** Writes files until a write fails, and prints the checksum of each file that was written whole. */
-const WRITE_FILES = `i=0; while head -c 4M /dev/urandom > /srv/kept-$i && [ $i -lt 150 ]; do sha256sum /srv/kept-$i; i=$((i+1)); done`;
+const WRITE_FILES = `i=0; while head -c 4M /dev/urandom > /srv/kept-$i && [ $i -lt 150 ]; do b2sum -l 256 /srv/kept-$i; i=$((i+1)); done`;
 const READ_FILES = (count: number) =>
-  `sync; for i in $(seq 0 ${count - 1}); do dd if=/srv/kept-$i bs=1M iflag=direct status=none | sha256sum | sed "s|-|/srv/kept-$i|"; done`;
+  `sync; for i in $(seq 0 ${count - 1}); do dd if=/srv/kept-$i bs=1M iflag=direct status=none | b2sum -l 256 | sed "s|-|/srv/kept-$i|"; done`;
 
 test("a write of a sandbox while another program fills the disk is kept, or was refused", async () => {
   const { address } = await boot();
@@ -125,7 +125,7 @@ test("on a full disk writes fail with EDQUOT, doctor names the reason, and write
   // More than the whole disk has, so the blocks allocated ahead cannot be enough.
   const { address } = await boot(DISK_MIB);
   await fillAtOnce();
-  const write = (mib: number) => `dd if=/dev/urandom of=/srv/more bs=1M count=${mib} conv=fsync; sync`;
+  const write = (mib: number) => `dd if=/dev/zero of=/srv/more bs=1M count=${mib} conv=fsync; sync`;
   const { output } = await exec(address, write(DISK_MIB), { timeoutMs: 100_000 });
   expect(output).toContain("Disk quota exceeded");
   expect(isPoolReadOnly(machine.dataDir)).toBe(false);
