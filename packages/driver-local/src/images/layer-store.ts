@@ -11,6 +11,7 @@ import {
 import { InodeSeeds, seedAboveLayers } from "../pool-storage/inode-seeds.ts";
 import { checkMounted } from "../pool-storage/mounted.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
+import { changedPaths } from "./changed-paths.ts";
 import { Making, unpublish } from "./making.ts";
 import { FILES, type Job, type LayerFacts } from "./worker/jobs.ts";
 import { exportStream, runWorker, type WorkerOptions } from "./worker/spawn.ts";
@@ -116,6 +117,11 @@ export class LayerStore {
     if (!this.has(digest)) throw noLayer(digest);
     this.factsOf(digest);
     return exportStream({ kind: "export", tree: this.treeOf(digest), facts: this.factsDirectory(digest) }, signal);
+  }
+
+  changedPaths(digest: string, paths: readonly string[]): string[] {
+    if (!this.has(digest)) throw noLayer(digest);
+    return changedPaths(this.treeOf(digest), paths);
   }
 
   /** Removes a layer, if it exists. Synchronous. */

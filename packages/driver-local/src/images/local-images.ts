@@ -73,6 +73,10 @@ export class LocalImages implements ImageStore {
     return this.store.export(digest, options.signal);
   }
 
+  async changedPaths(digest: string, paths: readonly string[]): Promise<readonly string[]> {
+    return this.store.changedPaths(digest, paths);
+  }
+
   async removeLayer(digest: string): Promise<void> {
     const sandboxes = this.sandboxes.usersOf(digest);
     if (sandboxes.length > 0) {

@@ -172,6 +172,15 @@ function exportTests(subject: Subject): void {
     expect(await failure(images.exportLayer(`sha256:${"2".repeat(64)}`, { signal }))).toBe("not_found layer_not_found");
   });
 
+  test("tells which paths a layer changes", async () => {
+    const { images } = subject().driver;
+    const file = (path: string) => ({ path, text: "x" });
+    const { digest } = await importTar(freshTar(file("usr/local/bin/tool"), file("etc/.wh.gone"), file("home/user")));
+    const paths = ["/usr/local", "/etc/gone", "/home/user/below", "/opt/tool", "/opt/other", "/usr/share", "/etc/passwd", "/code"];
+    expect(await images.changedPaths(digest, paths)).toEqual(paths.slice(0, 4));
+    expect(await failure(images.changedPaths(`sha256:${"2".repeat(64)}`, paths))).toBe("not_found layer_not_found");
+  });
+
   test("merges layers into one", async () => {
     const { images } = subject().driver;
     const row = [await importTar(freshTar()), await importTar(freshTar())].map((l) => l.digest);

@@ -79,6 +79,12 @@ export interface LayerMaker {
 
   /** The layer's uncompressed tar. Cancelling the stream ends the work. Throws `not_found`, reason `layer_not_found`, when there is none. */
   exportLayer(digest: string, options: { readonly signal: AbortSignal }): Promise<ReadableStream<Uint8Array>>;
+
+  /**
+   * Those of `paths` (absolute) that the layer may change in an image: it holds or removes something there, or something on the way that is no plain
+   * directory. A path that is not among them is in an image the same with the layer as without it. Throws as `exportLayer`.
+   */
+  changedPaths(digest: string, paths: readonly string[]): Promise<readonly string[]>;
 }
 
 /** Layers, kept and made: what `SandboxDriver.images` is. */
@@ -137,6 +143,7 @@ export function absentImages(driver: string): ImageStore {
     commit: absent,
     mergeLayers: absent,
     exportLayer: absent,
+    changedPaths: absent,
     removeLayer: absent,
   };
 }

@@ -9,7 +9,7 @@ import type { BuildLog } from "../log/build-log.ts";
 import type { StageOrder } from "../order/build-order.ts";
 import { COLLECT_SCRIPT, EMPTY_ENVIRONMENT } from "../steps/empty-image.ts";
 import type { RunCaches } from "../steps/run-caches.ts";
-import { OPEN_UP_SCRIPT, PROVISION_SCRIPT, USER_SCRIPT } from "../steps/scripts.ts";
+import { OPEN_UP_SCRIPT, OPENED_UP, PROVISION_SCRIPT, USER_SCRIPT } from "../steps/scripts.ts";
 import { secretsKey } from "../steps/secrets.ts";
 import { runStep } from "../steps/steps.ts";
 import { atPoint } from "./build-points.ts";
@@ -47,6 +47,8 @@ export class StageRun {
   /** Start and ready command of the base; set by `run`. */
   inherited: Inherited | undefined;
   private key = "";
+  /** Layers of the prepared base. */
+  private prepared: readonly string[] | undefined;
   /** True from a forced step on: no result is read from the cache. */
   private isForced: boolean;
 
@@ -102,10 +104,21 @@ export class StageRun {
     return this.remembered(kind, text, part, state, make);
   }
 
-  /** Makes the image usable for its user (`OPEN_UP_SCRIPT`). */
+  /** Makes the image usable for its user (`OPEN_UP_SCRIPT`), after the steps too. No sandbox is needed when they have changed nothing of that. */
   async openUp(image: ImageRef, part: Part): Promise<ImageRef> {
-    const printed = await this.session.script(image, OPEN_UP_SCRIPT, [], part, "preparing the image");
+    const paths = await this.changedPaths(image);
+    if (paths.length === 0) return image;
+    const printed = await this.session.script(image, OPEN_UP_SCRIPT, paths, part, "preparing the image");
     return printed.includes("unchanged") ? image : this.session.commit(image);
+  }
+
+  /** Those of `OPENED_UP` that may have changed since the base was prepared: all of them before, and after its layers were merged. */
+  private async changedPaths({ layers }: ImageRef): Promise<readonly string[]> {
+    const { prepared } = this;
+    if (prepared === undefined || prepared.some((layer, i) => layers[i] !== layer)) return OPENED_UP;
+    const { images } = this.context.deps.driver;
+    const changed = await Promise.all(layers.slice(prepared.length).map((layer) => images.changedPaths(layer, OPENED_UP)));
+    return OPENED_UP.filter((path) => changed.some((paths) => paths.includes(path)));
   }
 
   /** A part of the stage for the log; its step begins with the stage's name, if any. */
@@ -124,6 +137,7 @@ export class StageRun {
       return { ...state, image: await this.openUp(image, part) };
     });
     this.isForced = forced;
+    this.prepared = ready.image.layers;
     return ready;
   }
 
