@@ -44,8 +44,9 @@ test("cp both ways over a slow link: progress begins at once and moves, and what
     const end = `end of ${++copies}:`;
     await terminal.type(`clear; ${BOXYARD} cp ${what}; echo "${end} $?"`);
     const seen: number[] = [];
+    let text: string | undefined;
     for (;;) {
-      const text = await terminal.shows(new RegExp(`^\\S+  .* of .*iB  |^${end}`, "m"));
+      text = await terminal.shows(new RegExp(`^\\S+  .* of .*iB  |^${end}`, "m"), 15_000, text);
       if (new RegExp(`^${end}`, "m").test(text)) {
         expect(text).toContain(`${end} 0`);
         return seen;

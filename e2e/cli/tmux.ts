@@ -40,15 +40,15 @@ export class Terminal implements AsyncDisposable {
       .join("\n");
   }
 
-  /** Waits until the screen shows it. */
-  async shows(pattern: RegExp, withinMs = 15_000): Promise<string> {
+  /** Waits until the screen shows it, and shows something else than it did `before`. */
+  async shows(pattern: RegExp, withinMs = 15_000, before?: string): Promise<string> {
     let last = "";
     try {
       return await eventually(
         `the screen shows ${pattern}`,
         async () => {
           last = await this.screen();
-          return pattern.test(last) ? last : undefined;
+          return last !== before && pattern.test(last) ? last : undefined;
         },
         { withinMs, everyMs: 50 },
       );
