@@ -1,4 +1,4 @@
-import { ApiKeys } from "@boxyard/sdk";
+import { ApiKeys } from "@boxyard/sdk/keys";
 import type { Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";

@@ -3,6 +3,7 @@ import { describe } from "../connection/api-client.ts";
 import { errorFromResponse } from "../connection/http-errors.ts";
 import { lostConnection, type Probe } from "../connection/lost-connection.ts";
 import type { RequestScope } from "../connection/request-scope.ts";
+import { withQuery } from "../connection/with-query.ts";
 import { BoxyardError } from "../errors.ts";
 import { type FileData, type WriteInfo, writeInfoFrom } from "./file-types.ts";
 
@@ -43,12 +44,6 @@ export async function transfer(address: AgentAddress, request: TransferRequest, 
 export async function transferError(error: unknown, what: string, scope: RequestScope, probe: Probe): Promise<BoxyardError> {
   if (error instanceof BoxyardError) return error;
   return scope.failure(error) ?? lostConnection(error, what, describe(error), scope, probe);
-}
-
-/** `?…`, or nothing. (`URLSearchParams.size` is missing in some browsers.) */
-export function withQuery(query: URLSearchParams): string {
-  const text = query.toString();
-  return text && `?${text}`;
 }
 
 /** The entries that an upload answers with. */

@@ -2,7 +2,7 @@ import type * as wire from "@boxyard/spec/platform-types";
 import type { ApiClient, ApiRequest } from "../connection/api-client.ts";
 import { randomKey } from "../connection/random-key.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
-import { withQuery } from "../files/file-transfer.ts";
+import { withQuery } from "../connection/with-query.ts";
 import {
   accessFromJson,
   infoFromJson,

@@ -3,8 +3,8 @@ import type { ApiClient } from "../connection/api-client.ts";
 import { errorFromResponse } from "../connection/http-errors.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
 import { unchecked } from "../connection/unchecked.ts";
+import { withQuery } from "../connection/with-query.ts";
 import { type BoxyardError, ConflictError } from "../errors.ts";
-import { withQuery } from "../files/file-transfer.ts";
 import { getSandboxInfo, lifetimeSeconds, NO_SANDBOX, type Page, sandboxPath } from "./sandbox-api.ts";
 import { accessFromJson, type SandboxAccess, type SnapshotInfo, snapshotFromJson } from "./sandbox-info.ts";
 

@@ -2,7 +2,7 @@ import type * as wire from "@boxyard/spec/platform-types";
 import type { ApiClient } from "../connection/api-client.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
 import { text, texts, unchecked } from "../connection/unchecked.ts";
-import { withQuery } from "../files/file-transfer.ts";
+import { withQuery } from "../connection/with-query.ts";
 import type { Page } from "../sandbox/sandbox-api.ts";
 import type { SentStep, TemplateOrigin, TemplateParts } from "./steps.ts";
 import { type BuildStatus, buildFromJson, type TemplateInfo, type TemplateTag, tagFromJson, templateFromJson } from "./template-info.ts";
