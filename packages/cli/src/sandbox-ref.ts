@@ -1,5 +1,6 @@
 import { AppError, isSandboxId } from "@boxyard/core";
-import { type ConnectionOptions, Sandbox } from "@boxyard/sdk";
+import type { ConnectionOptions, Sandbox } from "@boxyard/sdk";
+import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connection } from "./connection.ts";
 import type { CliContext } from "./context.ts";
 
@@ -16,7 +17,7 @@ export async function checkName(name: string, target: ConnectionOptions): Promis
     const message = `'${name}' cannot be the name of a sandbox: give up to 63 letters, digits, '.', '_' and '-', beginning with a letter or digit`;
     throw new AppError("invalid_argument", message, { reason: "usage" });
   }
-  const [taken] = await Sandbox.list({ ...target, metadata: { [NAME_KEY]: name } }).nextItems();
+  const [taken] = await Sandboxes.list({ ...target, metadata: { [NAME_KEY]: name } }).nextItems();
   if (!taken) return name;
   const details = { hint: `\`boxyard rm ${taken.sandboxId}\` ends it.` };
   throw new AppError("already_exists", `sandbox ${taken.sandboxId} has the name '${name}' already`, { reason: "name_taken", details });
@@ -34,7 +35,7 @@ export async function resolveSandbox(text: string, target: ConnectionOptions): P
   if (isSandboxId(text)) return text;
   const named: string[] = [];
   const begun: string[] = [];
-  for await (const { sandboxId, metadata } of Sandbox.list(target)) {
+  for await (const { sandboxId, metadata } of Sandboxes.list(target)) {
     if (metadata[NAME_KEY] === text) named.push(sandboxId);
     if (ID_PREFIX.test(text) && sandboxId.startsWith(text)) begun.push(sandboxId);
   }
@@ -53,5 +54,6 @@ export async function resolveSandbox(text: string, target: ConnectionOptions): P
 /** Connects to the sandbox that a person means. Its lifetime stays as it is: a connect never shortens it, and asks for one second. */
 export async function attachSandbox(text: string, context: CliContext, connect = connection): Promise<Sandbox> {
   const target = await connect(context);
+  const { Sandbox } = await import("@boxyard/sdk");
   return Sandbox.connect(await resolveSandbox(text, target), { ...target, timeoutMs: 1000 });
 }

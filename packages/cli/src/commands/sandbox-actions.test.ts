@@ -1,5 +1,6 @@
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { Sandbox } from "@boxyard/sdk";
+import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import type { CliContext } from "../context.ts";
 import { fork, pause, resume, rollback } from "./sandbox-actions.ts";
 
@@ -16,12 +17,12 @@ afterEach(() => {
 
 /** Each writes or reads all memory of a sandbox: longer than other requests may take. */
 test.each([
-  ["pausing", "pause", () => pause(ID, { memory: true }, context)],
-  ["resuming", "connect", () => resume(ID, { timeout: 300 }, context)],
-  ["forking", "fork", () => fork(ID, { count: 1, timeout: 300 }, context)],
-  ["rolling", "rollback", () => rollback(ID, "ready", context)],
-] as const)("%s is waited for ten minutes, and a terminal shows that it is under way", async (word, verb, run) => {
-  const asked = spyOn(Sandbox, verb).mockImplementation((async () => []) as never);
+  ["pausing", Sandboxes, "pause", () => pause(ID, { memory: true }, context)],
+  ["resuming", Sandbox, "connect", () => resume(ID, { timeout: 300 }, context)],
+  ["forking", Sandbox, "fork", () => fork(ID, { count: 1, timeout: 300 }, context)],
+  ["rolling", Sandboxes, "rollback", () => rollback(ID, "ready", context)],
+] as const)("%s is waited for ten minutes, and a terminal shows that it is under way", async (word, api, verb, run) => {
+  const asked = spyOn(api as Record<string, (...words: never[]) => unknown>, verb).mockImplementation((async () => []) as never);
   const said = spyOn(process.stderr, "write").mockImplementation(() => true);
   const terminal = Object.getOwnPropertyDescriptor(process.stderr, "isTTY");
   Object.defineProperty(process.stderr, "isTTY", { value: true, configurable: true });

@@ -1,5 +1,6 @@
 import { atOnce } from "@boxyard/core";
-import { type ConnectionOptions, type LifecycleOptions, Sandbox, type SandboxInfo } from "@boxyard/sdk";
+import type { ConnectionOptions, LifecycleOptions, SandboxInfo } from "@boxyard/sdk";
+import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
@@ -40,23 +41,24 @@ const KILLS_AT_ONCE = 8;
 export async function create(template: string | undefined, options: CreateOptions, context: CliContext): Promise<void> {
   const target = await connection(context);
   const named = options.name === undefined ? {} : { [NAME_KEY]: await checkName(options.name, target) };
-  const sandbox = await Sandbox.create(template ?? "base", {
+  const { sandboxId } = await Sandboxes.create({
     ...target,
+    template: template ?? "base",
     timeoutMs: options.timeout * 1000,
     envs: options.env,
     metadata: { ...options.metadata, ...named },
     lifecycle: { onTimeout: options.onTimeout, autoResume: options.autoResume },
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
-  if (options.json) return context.output.json(await sandbox.getInfo());
-  await context.output.line(sandbox.sandboxId);
+  if (options.json) return context.output.json(await Sandboxes.getInfo(sandboxId, target));
+  await context.output.line(sandboxId);
 }
 
 export async function list(options: ListOptions, context: CliContext): Promise<void> {
   const { state, metadata, template, limit = Number.POSITIVE_INFINITY } = options;
   const filter = { ...(state ? { state: [state] } : {}), metadata, template };
   const found: SandboxInfo[] = [];
-  for await (const info of Sandbox.list({ ...(await connectionToRead(context)), ...filter, limit: Math.min(limit, 100) })) {
+  for await (const info of Sandboxes.list({ ...(await connectionToRead(context)), ...filter, limit: Math.min(limit, 100) })) {
     found.push(info);
     if (found.length >= limit) break;
   }
@@ -80,7 +82,7 @@ export async function list(options: ListOptions, context: CliContext): Promise<v
 
 export async function info(text: string, options: { json?: boolean }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context, connectionToRead);
-  const found = await Sandbox.getInfo(id, target);
+  const found = await Sandboxes.getInfo(id, target);
   if (options.json) return context.output.json(found);
   const rows = [
     ["sandbox", found.sandboxId],
@@ -103,7 +105,7 @@ export async function kill(ids: readonly string[], options: KillOptions, context
   const target = await connection(context);
   const queue = [...ids];
   if (options.all) {
-    for await (const { sandboxId } of Sandbox.list({ ...target, metadata: options.metadata })) queue.push(sandboxId);
+    for await (const { sandboxId } of Sandboxes.list({ ...target, metadata: options.metadata })) queue.push(sandboxId);
     if (queue.length === 0) context.output.note("no sandboxes");
   }
   await atOnce(queue, KILLS_AT_ONCE, async (id) => {
@@ -118,7 +120,7 @@ export async function kill(ids: readonly string[], options: KillOptions, context
 /** False when there is no such sandbox. */
 async function killOne(text: string, target: ConnectionOptions): Promise<boolean> {
   try {
-    return await Sandbox.kill(await resolveSandbox(text, target), target);
+    return await Sandboxes.kill(await resolveSandbox(text, target), target);
   } catch (error) {
     if ((error as { reason?: unknown }).reason === "sandbox_not_found") return false;
     throw error;
@@ -135,13 +137,14 @@ export interface ForkOptions {
 
 export async function pause(text: string, options: { memory: boolean }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  const pausing = Sandbox.pause(id, { ...target, ...(options.memory ? {} : { keepMemory: false }), requestTimeoutMs: STATE_REQUEST_MS });
+  const pausing = Sandboxes.pause(id, { ...target, ...(options.memory ? {} : { keepMemory: false }), requestTimeoutMs: STATE_REQUEST_MS });
   const paused = await whileShown(`pausing ${id}`, pausing);
   context.output.note(paused ? `sandbox ${id} is paused` : `sandbox ${id} was paused already`);
 }
 
 export async function resume(text: string, options: { timeout: number }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
+  const { Sandbox } = await import("@boxyard/sdk");
   const resuming = Sandbox.connect(id, { ...target, timeoutMs: options.timeout * 1000, requestTimeoutMs: STATE_REQUEST_MS });
   await whileShown(`resuming ${id}`, resuming);
   context.output.note(`sandbox ${id} runs`);
@@ -150,6 +153,7 @@ export async function resume(text: string, options: { timeout: number }, context
 export async function fork(text: string, options: ForkOptions, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
   const { count, timeout: seconds } = options;
+  const { Sandbox } = await import("@boxyard/sdk");
   const forking = Sandbox.fork(id, { ...target, count, timeoutMs: seconds * 1000, requestTimeoutMs: STATE_REQUEST_MS });
   for (const { sandbox: copy, error } of await whileShown(`forking ${id}`, forking)) {
     if (copy) await context.output.line(copy.sandboxId);
@@ -162,19 +166,19 @@ export async function fork(text: string, options: ForkOptions, context: CliConte
 
 export async function rollback(text: string, snapshotId: string, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  await whileShown(`rolling ${id} back`, Sandbox.rollback(id, snapshotId, { ...target, requestTimeoutMs: STATE_REQUEST_MS }));
+  await whileShown(`rolling ${id} back`, Sandboxes.rollback(id, snapshotId, { ...target, requestTimeoutMs: STATE_REQUEST_MS }));
   context.output.note(`sandbox ${id} continues from ${snapshotId}`);
 }
 
 export async function timeout(text: string, seconds: number, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  await Sandbox.setTimeout(id, seconds * 1000, target);
+  await Sandboxes.setTimeout(id, seconds * 1000, target);
   context.output.note(`sandbox ${id} ends in ${duration(seconds * 1000)}`);
 }
 
 export async function metrics(text: string, options: { json?: boolean }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context, connectionToRead);
-  const samples = await Sandbox.getMetrics(id, target);
+  const samples = await Sandboxes.getMetrics(id, target);
   if (options.json) return context.output.json(samples);
   const last = samples.at(-1);
   if (!last) return context.output.note("no samples yet; the first comes within half a minute of the start");

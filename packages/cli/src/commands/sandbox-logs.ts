@@ -1,4 +1,6 @@
-import { NotFoundError, Sandbox, type SandboxLogEntry } from "@boxyard/sdk";
+import type { SandboxLogEntry } from "@boxyard/sdk";
+import { NotFoundError } from "@boxyard/sdk/errors";
+import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { attachSandbox } from "../sandbox-ref.ts";
@@ -22,7 +24,7 @@ export async function logs(id: string, options: LogsOptions, context: CliContext
   for (;;) {
     // Asked before the lines are: what the end adds is in them.
     const running = options.follow === true && (await isThere(id, target));
-    const lines = await Sandbox.getLogs(id, { ...target, ...filter, since });
+    const lines = await Sandboxes.getLogs(id, { ...target, ...filter, since });
     for (const line of lines) await print(line, options, context);
     const last = lines.at(-1);
     if (last) since = new Date(last.timestamp.getTime() + 1);
@@ -40,7 +42,7 @@ export async function agentLogs(id: string, { json }: Pick<LogsOptions, "json">,
 
 async function isThere(id: string, target: Awaited<ReturnType<typeof connectionToRead>>): Promise<boolean> {
   try {
-    await Sandbox.getInfo(id, target);
+    await Sandboxes.getInfo(id, target);
     return true;
   } catch (error) {
     if (error instanceof NotFoundError) return false;

@@ -1,5 +1,6 @@
 import { isSandboxId } from "@boxyard/core";
-import { Sandbox, type SnapshotInfo } from "@boxyard/sdk";
+import type { SnapshotInfo } from "@boxyard/sdk";
+import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import type { Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -50,7 +51,7 @@ async function create(text: string, { name, memory }: CreateOptions, context: Cl
   const target = await connection(context);
   const id = await resolveSandbox(text, target);
   const own = { ...(name !== undefined && { name }), ...(memory ? {} : { keepMemory: false }) };
-  const making = Sandbox.createSnapshot(id, { ...target, ...own, requestTimeoutMs: STATE_REQUEST_MS });
+  const making = Sandboxes.createSnapshot(id, { ...target, ...own, requestTimeoutMs: STATE_REQUEST_MS });
   await context.output.line((await whileShown(`taking a snapshot of ${id}`, making)).snapshotId);
 }
 
@@ -59,7 +60,7 @@ async function list({ sandbox, name, json }: ListOptions, context: CliContext): 
   const target = await connectionToRead(context);
   // The source may have ended: then only its whole id names it.
   const sandboxId = sandbox === undefined || isSandboxId(sandbox) ? sandbox : await resolveSandbox(sandbox, target);
-  for await (const info of Sandbox.listSnapshots({ ...target, sandboxId, name })) found.push(info);
+  for await (const info of Sandboxes.listSnapshots({ ...target, sandboxId, name })) found.push(info);
   if (json) return context.output.json(found);
   if (found.length === 0) return context.output.note("no snapshots");
   const rows = found.map(({ snapshotId, names }) => [snapshotId, names.join(" ") || "-"]);
@@ -69,7 +70,7 @@ async function list({ sandbox, name, json }: ListOptions, context: CliContext): 
 async function remove(ids: readonly string[], context: CliContext): Promise<void> {
   const target = await connection(context);
   for (const id of ids) {
-    if (await Sandbox.deleteSnapshot(id, target)) await context.output.line(id);
+    if (await Sandboxes.deleteSnapshot(id, target)) await context.output.line(id);
     else {
       context.output.note(`no snapshot ${id}`);
       context.exitCode = EXIT.failure;

@@ -1,4 +1,6 @@
-import { ApiKeys, type ConnectionOptions, Sandbox } from "@boxyard/sdk";
+import type { ConnectionOptions } from "@boxyard/sdk";
+import { ApiKeys } from "@boxyard/sdk/keys";
+import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { Template } from "@boxyard/sdk/template";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -22,7 +24,7 @@ export async function lookUp(kind: Kind, context: CliContext): Promise<readonly 
 
 const LISTS: Readonly<Record<Kind, (target: ConnectionOptions) => Promise<readonly Candidate[]>>> = {
   sandbox: async (target) => {
-    const page = await Sandbox.list({ ...target, limit: MOST }).nextItems();
+    const page = await Sandboxes.list({ ...target, limit: MOST }).nextItems();
     return page.map(({ sandboxId, name, templateId, state }) => ({ word: sandboxId, summary: `${name ?? templateId}, ${state}` }));
   },
   template: async (target) => {
@@ -37,7 +39,7 @@ const LISTS: Readonly<Record<Kind, (target: ConnectionOptions) => Promise<readon
     });
   },
   snapshot: async (target) => {
-    const page = await Sandbox.listSnapshots({ ...target, limit: MOST }).nextItems();
+    const page = await Sandboxes.listSnapshots({ ...target, limit: MOST }).nextItems();
     return page.map(({ snapshotId, names }) => ({ word: snapshotId, summary: names.join(" ") }));
   },
   key: async (target) => (await ApiKeys.list(target)).map(({ id, name }) => ({ word: id, summary: name })),

@@ -13,11 +13,12 @@ import { Git } from "../git/git.ts";
 import { Pty } from "../pty/pty.ts";
 import { agentLog } from "./agent-log.ts";
 import { fileUrl } from "./file-url.ts";
-import { Paginator } from "./paginator.ts";
+import type { Paginator } from "./paginator.ts";
 import { domainOf, fetchPort, type PortAccess, type PortFetchOpts, portAccess, portUrl } from "./port-access.ts";
 import * as calls from "./sandbox-api.ts";
 import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
 import type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
+import { Sandboxes } from "./sandboxes.ts";
 import * as snapshots from "./snapshot-api.ts";
 
 /** One copy that `fork` made, or the error that prevented it. */
@@ -82,28 +83,27 @@ export class Sandbox {
 
   /** Lists all sandboxes of this API key's team: `for await (const info of Sandbox.list())`. */
   static list(opts: SandboxListOpts = {}): Paginator<SandboxInfo> {
-    const api = new ApiClient(resolveConfig(opts));
-    return new Paginator((nextToken) => calls.listSandboxes(api, { ...opts, nextToken }, {}), opts.nextToken);
+    return Sandboxes.list(opts);
   }
 
   /** Kills a sandbox by id. False if there is no such sandbox. */
   static kill(sandboxId: string, opts: ConnectionOptions = {}): Promise<boolean> {
-    return calls.killSandbox(new ApiClient(resolveConfig(opts)), sandboxId, {});
+    return Sandboxes.kill(sandboxId, opts);
   }
 
   /** Gets information about a sandbox by id. Does not resume a paused sandbox. */
   static getInfo(sandboxId: string, opts: ConnectionOptions = {}): Promise<SandboxInfo> {
-    return calls.getSandboxInfo(new ApiClient(resolveConfig(opts)), sandboxId, {});
+    return Sandboxes.getInfo(sandboxId, opts);
   }
 
   /** Sets a sandbox's lifetime, in milliseconds from now. It can be longer or shorter than before. */
   static setTimeout(sandboxId: string, timeoutMs: number, opts: ConnectionOptions = {}): Promise<void> {
-    return calls.setSandboxTimeout(new ApiClient(resolveConfig(opts)), sandboxId, timeoutMs, {});
+    return Sandboxes.setTimeout(sandboxId, timeoutMs, opts);
   }
 
   /** Pauses a sandbox by id; see {@link Sandbox.pause}. */
   static pause(sandboxId: string, opts: ConnectionOptions & snapshots.PauseOptions = {}): Promise<boolean> {
-    return snapshots.pauseSandbox(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
+    return Sandboxes.pause(sandboxId, opts);
   }
 
   /** Makes running copies of a sandbox by id; see {@link Sandbox.fork}. */
@@ -118,23 +118,22 @@ export class Sandbox {
 
   /** Takes a snapshot of a sandbox by id; see {@link Sandbox.createSnapshot}. */
   static createSnapshot(sandboxId: string, opts: ConnectionOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
-    return snapshots.createSnapshot(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
+    return Sandboxes.createSnapshot(sandboxId, opts);
   }
 
   /** Resets a sandbox to one of its snapshots; see {@link Sandbox.rollback}. */
   static rollback(sandboxId: string, snapshotId: string, opts: ConnectionOptions = {}): Promise<void> {
-    return snapshots.rollbackSandbox(new ApiClient(resolveConfig(opts)), sandboxId, snapshotId, {});
+    return Sandboxes.rollback(sandboxId, snapshotId, opts);
   }
 
   /** Lists all snapshots of this API key's team, newest first: `for await (const info of Sandbox.listSnapshots())`. */
   static listSnapshots(opts: SnapshotListOpts = {}): Paginator<SnapshotInfo> {
-    const api = new ApiClient(resolveConfig(opts));
-    return new Paginator((nextToken) => snapshots.listSnapshots(api, { ...opts, nextToken }, {}), opts.nextToken);
+    return Sandboxes.listSnapshots(opts);
   }
 
   /** Deletes a snapshot. False if there is no such snapshot. Throws `InvalidArgumentError` while sandboxes that were created from it exist. */
   static deleteSnapshot(snapshotId: string, opts: ConnectionOptions = {}): Promise<boolean> {
-    return snapshots.deleteSnapshot(new ApiClient(resolveConfig(opts)), snapshotId, {});
+    return Sandboxes.deleteSnapshot(snapshotId, opts);
   }
 
   /** Samples of a sandbox's CPU, memory and disk use, oldest first. */
@@ -142,17 +141,17 @@ export class Sandbox {
     sandboxId: string,
     opts: ConnectionOptions & { readonly start?: Date; readonly end?: Date } = {},
   ): Promise<SandboxMetrics[]> {
-    return calls.getSandboxMetrics(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
+    return Sandboxes.getMetrics(sandboxId, opts);
   }
 
   /** Replaces a sandbox's rules for outgoing connections. The rules apply at once, also to open connections. */
   static updateNetwork(sandboxId: string, update: calls.NetworkUpdate, opts: ConnectionOptions = {}): Promise<void> {
-    return calls.updateSandboxNetwork(new ApiClient(resolveConfig(opts)), sandboxId, update, {});
+    return Sandboxes.updateNetwork(sandboxId, update, opts);
   }
 
   /** The events of a sandbox, oldest first. The log of a sandbox that has ended also has the cause of the end, and stays for two days. */
   static getLogs(sandboxId: string, opts: ConnectionOptions & calls.LogOptions = {}): Promise<SandboxLogEntry[]> {
-    return calls.getSandboxLogs(new ApiClient(resolveConfig(opts)), sandboxId, opts, {});
+    return Sandboxes.getLogs(sandboxId, opts);
   }
 
   getInfo(opts: RequestOptions = {}): Promise<SandboxInfo> {

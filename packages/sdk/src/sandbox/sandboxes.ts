@@ -1,0 +1,55 @@
+import { ApiClient } from "../connection/api-client.ts";
+import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
+import { Paginator } from "./paginator.ts";
+import * as calls from "./sandbox-api.ts";
+import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
+import type { SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
+import * as snapshots from "./snapshot-api.ts";
+
+const apiOf = (opts: ConnectionOptions) => new ApiClient(resolveConfig(opts));
+
+/**
+ * The static methods of `Sandbox` that only call the platform's API. A program that needs no more, such as most verbs of the command line, imports
+ * this file: the protocol of the agent takes half of a command's start, and is loaded with `Sandbox` alone.
+ */
+export const Sandboxes = {
+  create: (opts: SandboxCreateOpts): Promise<SandboxAccess> => calls.createSandbox(apiOf(opts), opts, {}),
+
+  list(opts: SandboxListOpts = {}): Paginator<SandboxInfo> {
+    const api = apiOf(opts);
+    return new Paginator((nextToken) => calls.listSandboxes(api, { ...opts, nextToken }, {}), opts.nextToken);
+  },
+
+  kill: (id: string, opts: ConnectionOptions = {}): Promise<boolean> => calls.killSandbox(apiOf(opts), id, {}),
+
+  getInfo: (id: string, opts: ConnectionOptions = {}): Promise<SandboxInfo> => calls.getSandboxInfo(apiOf(opts), id, {}),
+
+  setTimeout: (id: string, timeoutMs: number, opts: ConnectionOptions = {}): Promise<void> =>
+    calls.setSandboxTimeout(apiOf(opts), id, timeoutMs, {}),
+
+  pause: (id: string, opts: ConnectionOptions & snapshots.PauseOptions = {}): Promise<boolean> =>
+    snapshots.pauseSandbox(apiOf(opts), id, opts, {}),
+
+  createSnapshot: (id: string, opts: ConnectionOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> =>
+    snapshots.createSnapshot(apiOf(opts), id, opts, {}),
+
+  rollback: (id: string, snapshotId: string, opts: ConnectionOptions = {}): Promise<void> =>
+    snapshots.rollbackSandbox(apiOf(opts), id, snapshotId, {}),
+
+  listSnapshots(opts: SnapshotListOpts = {}): Paginator<SnapshotInfo> {
+    const api = apiOf(opts);
+    return new Paginator((nextToken) => snapshots.listSnapshots(api, { ...opts, nextToken }, {}), opts.nextToken);
+  },
+
+  deleteSnapshot: (snapshotId: string, opts: ConnectionOptions = {}): Promise<boolean> =>
+    snapshots.deleteSnapshot(apiOf(opts), snapshotId, {}),
+
+  getMetrics: (id: string, opts: ConnectionOptions & { readonly start?: Date; readonly end?: Date } = {}): Promise<SandboxMetrics[]> =>
+    calls.getSandboxMetrics(apiOf(opts), id, opts, {}),
+
+  updateNetwork: (id: string, update: calls.NetworkUpdate, opts: ConnectionOptions = {}): Promise<void> =>
+    calls.updateSandboxNetwork(apiOf(opts), id, update, {}),
+
+  getLogs: (id: string, opts: ConnectionOptions & calls.LogOptions = {}): Promise<SandboxLogEntry[]> =>
+    calls.getSandboxLogs(apiOf(opts), id, opts, {}),
+};
