@@ -1,5 +1,5 @@
 export { freeBytes, MIN_POOL_BYTES, makePoolImage, poolSize } from "./image.ts";
-export { digestOfFile, importLayer } from "./import-layer.ts";
+export { importLayer } from "./import-layer.ts";
 export { makeUsualSeeds } from "./inode-seeds.ts";
 export { isPoolMounted, isPoolReadOnly, mountPool, quotaMode, unmountPool } from "./mount.ts";
 export { poolPaths } from "./paths.ts";

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
-
+import { LayerStore } from "../images/index.ts";
 import { isPoolMounted, poolPaths, unmountPool } from "../pool-storage/index.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
 import { lockFile, tryLockFile } from "../sys/file-lock.ts";
@@ -118,6 +118,15 @@ test("the base tree has its programs and its user, and nothing of the build", as
   for (const file of ["etc/resolv.conf", "etc/hostname", "etc/machine-id"]) expect(statSync(join(tree, file)).size).toBe(0);
   expect(readdirSync(`${tree}/usr/local/share/ca-certificates`)).toEqual([]);
   expect(existsSync(`${tree}/etc/apt/apt.conf.d/99mmdebstrap`)).toBe(false);
+}, 60_000);
+
+test("the layer of the base template goes out as the tar that it was made from", async () => {
+  const store = new LayerStore(data.dataDir);
+  for (const { digest } of store.list()) {
+    const hash = new Bun.CryptoHasher("sha256");
+    for await (const piece of store.export(digest, new AbortController().signal)) hash.update(piece);
+    expect(`sha256:${hash.digest("hex")}`).toBe(digest);
+  }
 }, 60_000);
 
 test("the guest bundle runs in an empty tree, with its own loader", async () => {

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, statSync } from "node:fs";
-import { digestOfFile, importLayer, poolPaths } from "../../pool-storage/index.ts";
+import { importLayer, poolPaths } from "../../pool-storage/index.ts";
 import { baseTar } from "../base/build.ts";
 import { imageDigest } from "../base/image.ts";
 import { machineRelease } from "../base/machine.ts";
@@ -27,8 +27,8 @@ export const base: Stage = {
   async run(config, report) {
     const tar = await baseTar(config, report);
     report.progress("unpacking");
-    const layer = await digestOfFile(tar);
-    await importLayer(config.dataDir, tar, layer);
+    // Its digest comes from the import, which reads the tar anyway.
+    const layer = await importLayer(config.dataDir, tar);
     const settings = readSettings();
     const digest = imageDigest({ layer, layerBytes: statSync(tar).size }, settings);
     const file: TemplateFile = { version: 1, ...settings, image: { digest, layers: [layer] } };
