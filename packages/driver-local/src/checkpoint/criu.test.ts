@@ -2,7 +2,16 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { criuDirectory, criuFactsFile, criuVersion, isCriuNewEnough, kernelRelease, readCriuFacts, workingCriu } from "./criu.ts";
+import {
+  criuDirectory,
+  criuFactsFile,
+  criuVersion,
+  isCriuNewEnough,
+  kernelRelease,
+  readCriuFacts,
+  withPreload,
+  workingCriu,
+} from "./criu.ts";
 
 let dataDir: string;
 beforeAll(() => {
@@ -30,4 +39,11 @@ test("a CRIU that failed its trial is not used, and neither is one from a damage
     write(bad);
     expect(readCriuFacts(dataDir)).toBeUndefined();
   }
+});
+
+test("a library is loaded before those of a private CRIU; the machine's own CRIU stays as it is", () => {
+  const own = { file: "/usr/sbin/criu", args: [], version: "4.2.1" };
+  expect(withPreload(own, "/x.so")).toBe(own);
+  const ofLoader = { file: "/x/ld.so", args: ["--library-path", "/x/lib", "/x/criu"], version: "4.2.1" };
+  expect(withPreload(ofLoader, "/x.so").args).toEqual(["--preload", "/x.so", ...ofLoader.args]);
 });

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { CRIU_FILES } from "../setup/criu/fetch.ts";
 import { findProgram, runCommand } from "../sys/run.ts";
 
+/** Option of the loader beside a private CRIU, and its first argument. */
+const LIBRARIES = "--library-path";
 /** Oldest CRIU that can checkpoint sandboxes on current kernels. */
 const LEAST = [4, 2] as const;
 
@@ -67,8 +69,12 @@ export async function machineCriu(): Promise<Criu | undefined> {
 /** The CRIU in a directory that `privateCriu` made, started through the loader beside it. Undefined when it does not start or is too old. */
 export async function criuIn(directory: string): Promise<Criu | undefined> {
   const at = (name: keyof typeof CRIU_FILES) => join(directory, CRIU_FILES[name]);
-  return ifNewEnough(at("loader"), ["--library-path", at("libraries"), at("program")]);
+  return ifNewEnough(at("loader"), [LIBRARIES, at("libraries"), at("program")]);
 }
+
+/** The same CRIU, with a library that is loaded before its own. The machine's own CRIU stays as it is, since the library is an option of our loader. */
+export const withPreload = (criu: Criu, library: string): Criu =>
+  criu.args[0] === LIBRARIES ? { ...criu, args: ["--preload", library, ...criu.args] } : criu;
 
 async function ifNewEnough(file: string, args: readonly string[]): Promise<Criu | undefined> {
   try {

@@ -5,7 +5,9 @@ import { readStats } from "../cgroup/stats.ts";
 import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { criuPreloadFile } from "../setup/fork-server.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
+import { withPreload } from "./criu.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
@@ -75,7 +77,8 @@ export async function dumpMemory(
   const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_DIRECTORY}`);
   const frozenGroups = cgroup.frozenBelow();
   const ended = runCriu({
-    criu,
+    // CRIU then asks for no tracked connections, which a restore into an empty network namespace has no use for.
+    criu: withPreload(criu, criuPreloadFile(parts.paths.root)),
     forkServer: parts.forkServer,
     server: parts.cgroups.name,
     script: parts.criuScript,

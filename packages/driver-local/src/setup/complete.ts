@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { forkServerFile } from "./fork-server.ts";
 import { readInstance } from "./instance-file.ts";
 import { silentReporter } from "./reporter.ts";
 import { forkServer } from "./stages/fork-server.ts";
@@ -8,6 +10,6 @@ import type { SetupConfig } from "./types.ts";
  * after an upgrade without a new set-up. Changes nothing when nothing is missing.
  */
 export async function completeSetup(config: SetupConfig): Promise<void> {
-  if (!readInstance(config.dataDir) || (await forkServer.isDone(config))) return;
+  if (!readInstance(config.dataDir) || existsSync(forkServerFile(config.dataDir))) return;
   await forkServer.run(config, silentReporter.begin(forkServer));
 }

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
 import type { FileLock } from "../sys/file-lock.ts";
-import { readCarriedFacts, SDK_PACKAGE, unpackForkServer, unpackGuest } from "./carried/unpack.ts";
+import { readCarriedFacts, SDK_PACKAGE, unpackCriuPreload, unpackForkServer, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
-import { buildForkServer, forkServerKey } from "./fork-server.ts";
+import { buildCriuPreload, buildForkServer, forkServerKey } from "./fork-server.ts";
 import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
 import { buildSdk, sdkKey } from "./sdk/build.ts";
 
@@ -18,10 +18,12 @@ export interface Resources {
   guestKey(): string;
   /** Fills the directory `target` with the guest bundle. */
   makeGuest(target: string, options: GuestBuildOptions): Promise<void>;
-  /** Hash of what the fork server is made from. */
+  /** Hash of what the fork server and CRIU's library are made from. */
   forkServerKey(): string;
   /** Writes the fork server's program to the new file `target`. A compiler inherits `lock`. */
   makeForkServer(target: string, env: Readonly<Record<string, string | undefined>>, lock?: FileLock): Promise<void>;
+  /** As `makeForkServer`, for the library that a dump loads before those of CRIU. */
+  makeCriuPreload(target: string, env: Readonly<Record<string, string | undefined>>, lock?: FileLock): Promise<void>;
   /** Path of a package of npm's registry, of the version that `images/base/` names; undefined when the machine's own npm client has to fetch it. */
   npmPackage(name: string): string | undefined;
   /** Hash of what the client package is made from. */
@@ -37,6 +39,7 @@ const checkout: Resources = {
   makeGuest: buildGuest,
   forkServerKey,
   makeForkServer: buildForkServer,
+  makeCriuPreload: buildCriuPreload,
   npmPackage: () => undefined,
   sdkKey,
   makeSdk: buildSdk,
@@ -53,6 +56,7 @@ function carriedBy(root: string): Resources {
     },
     forkServerKey: () => readCarriedFacts(root).forkServerKey,
     makeForkServer: async (target) => unpackForkServer(root, target),
+    makeCriuPreload: async (target) => unpackCriuPreload(root, target),
     npmPackage: (name) => join(root, readCarriedFacts(root).npmPackages[name] ?? ""),
     sdkKey: () => executableBuild ?? "",
     makeSdk: async (target) => writeFileSync(target, readFileSync(join(root, SDK_PACKAGE))),

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { type NpmPackage, npmPackagesOf } from "../base/npm.ts";
 import { readRecipe } from "../base/recipe.ts";
 import { CHECKOUT } from "../checkout.ts";
-import { buildForkServer, forkServerKey } from "../fork-server.ts";
+import { buildCriuPreload, buildForkServer, forkServerKey } from "../fork-server.ts";
 import { buildGuest, guestKey } from "../guest/build.ts";
 import { buildSdk } from "../sdk/build.ts";
 import { makePatch } from "./runtime-patch.ts";
@@ -11,6 +11,7 @@ import {
   AGENT,
   type CarriedFacts,
   COMPRESSED_SUFFIX,
+  CRIU_PRELOAD,
   FACTS_FILE,
   FORK_SERVER,
   GUEST_DIRECTORY,
@@ -48,9 +49,15 @@ export async function packCarried(target: string, { runtime, npmPackages, work, 
   progress("packing");
   packGuest(guest, readFileSync(runtime), join(target, GUEST_DIRECTORY));
   for (const template of CARRIED_TEMPLATES) cpSync(join(CHECKOUT, "images", template), join(target, "images", template), RECIPE);
-  const forkServer = join(work, "fork-server");
-  await buildForkServer(forkServer, env);
-  writeFileSync(join(target, FORK_SERVER), Bun.zstdCompressSync(readFileSync(forkServer), { level: LEVEL }));
+  const helpers = [
+    { name: FORK_SERVER, build: buildForkServer },
+    { name: CRIU_PRELOAD, build: buildCriuPreload },
+  ];
+  for (const { name, build } of helpers) {
+    const built = join(work, name.slice(0, -COMPRESSED_SUFFIX.length));
+    await build(built, env);
+    writeFileSync(join(target, name), Bun.zstdCompressSync(readFileSync(built), { level: LEVEL }));
+  }
   const names = Object.entries(npmPackages).map(([name, path]) => [name, basename(path)]);
   const facts: CarriedFacts = { version: 3, guestKey: guestKey(), forkServerKey: forkServerKey(), npmPackages: Object.fromEntries(names) };
   await buildSdk(join(target, SDK_PACKAGE), env);

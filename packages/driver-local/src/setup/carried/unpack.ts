@@ -10,6 +10,7 @@ import { applyPatch } from "./runtime-patch.ts";
  *   images/…          as in a checkout
  *   guest/….zst       the guest bundle's files, compressed one by one; guest/agent.patch.zst makes the agent from the executable itself
  *   fork-server.zst   the server's helper
+ *   criu-preload.zst  the library that a dump loads before those of CRIU
  *   ….tgz             packages of npm's registry in the base template
  *   sdk.tgz           the installable client package
  */
@@ -17,6 +18,7 @@ export const FACTS_FILE = "facts.json";
 export const GUEST_DIRECTORY = "guest";
 export const SDK_PACKAGE = "sdk.tgz";
 export const FORK_SERVER = "fork-server.zst";
+export const CRIU_PRELOAD = "criu-preload.zst";
 export const AGENT = "agent";
 export const PATCH_SUFFIX = ".patch";
 export const COMPRESSED_SUFFIX = ".zst";
@@ -25,7 +27,7 @@ export interface CarriedFacts {
   readonly version: 3;
   /** Equal to the key of a checkout with the same sources. */
   readonly guestKey: string;
-  /** As `guestKey`. */
+  /** As `guestKey`; of the library of CRIU too. */
   readonly forkServerKey: string;
   /** Names of the files of npm packages in this directory, by the names of the packages. */
   readonly npmPackages: Readonly<Record<string, string>>;
@@ -38,8 +40,13 @@ export function readCarriedFacts(root: string): CarriedFacts {
 }
 
 /** Writes the fork server's program below `root` to the new file `target`. */
-export function unpackForkServer(root: string, target: string): void {
-  writeFileSync(target, Bun.zstdDecompressSync(readFileSync(join(root, FORK_SERVER))), { flag: "wx" });
+export const unpackForkServer = (root: string, target: string): void => unpack(join(root, FORK_SERVER), target);
+
+/** As `unpackForkServer`, for the library of CRIU. */
+export const unpackCriuPreload = (root: string, target: string): void => unpack(join(root, CRIU_PRELOAD), target);
+
+function unpack(packed: string, target: string): void {
+  writeFileSync(target, Bun.zstdDecompressSync(readFileSync(packed)), { flag: "wx" });
   chmodSync(target, 0o755);
 }
 
