@@ -47,8 +47,10 @@ export class FakeProcesses {
   private start(start: StartRequest, request: IncomingMessage, response: ServerResponse): unknown {
     const { cmd, args = [], envs, cwd } = start.process;
     const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/nowhere", WHO: request.headers.authorization ?? "", ...envs };
+    // Without this machine's login files: they start processes, and have no part in what the client does.
+    const here = cmd === "/bin/bash" ? args.filter((arg) => arg !== "-l") : args;
     // A process group of its own, as in a sandbox.
-    const child = spawn(cmd, args, { env, cwd, detached: true, stdio: [start.stdin === false ? "ignore" : "pipe", "pipe", "pipe"] });
+    const child = spawn(cmd, here, { env, cwd, detached: true, stdio: [start.stdin === false ? "ignore" : "pipe", "pipe", "pipe"] });
     child.stdin?.on("error", () => {});
     const pid = child.pid as number;
     this.running.set(pid, { child, request: start });
