@@ -5,6 +5,7 @@ import { type AppError, isAppError } from "@boxyard/core";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
 import { isPoolReadOnly } from "../pool-storage/mount.ts";
+import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
@@ -14,8 +15,10 @@ import { withCriu } from "../testing/other-criu.ts";
 setDefaultTimeout(120_000);
 const MIB = 2 ** 20;
 const HELD_MIB = 200;
-const HOLD = `import os, time; m = os.urandom(${HELD_MIB} << 20); open('/root/held', 'w').write('x'); time.sleep(1e6)`;
+/** A random MiB, repeated: what compresses the pages looks back much less far. */
+const HOLD = `import os, time; m = os.urandom(1 << 20) * ${HELD_MIB}; open('/root/held', 'w').write('x'); time.sleep(1e6)`;
 const DISK_MIB = 3072;
+const COUNT = "/dev/shm/count";
 
 let machine: TestMachine;
 let spec: SandboxSpec;
@@ -32,11 +35,11 @@ async function bootHolding(wanted: SandboxSpec): Promise<SandboxHandle> {
   const address = await machine.driver.address(handle);
   await initAgent(address);
   await startUnread(address, `exec python3 -c "${HOLD}"`);
-  await startUnread(address, "n=0; while n=$((n+1)); do echo $n > /dev/shm/new; mv /dev/shm/new /dev/shm/count; sleep 0.02; done");
+  await startUnread(address, countInto(COUNT));
   await eventually("it holds much", async () => (await exec(address, "cat /root/held")).output === "x");
   return handle;
 }
-const count = async () => Number((await exec(await machine.driver.address(handle), "cat /dev/shm/count")).output);
+const count = async () => Number((await exec(await machine.driver.address(handle), lastCount(COUNT))).output);
 
 async function goesOn(): Promise<void> {
   await initAgent(await machine.driver.address(handle));

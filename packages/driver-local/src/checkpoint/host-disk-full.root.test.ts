@@ -5,6 +5,7 @@ import { isAppError } from "@boxyard/core";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
 import { isPoolMounted, isPoolReadOnly } from "../pool-storage/mount.ts";
+import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
@@ -16,8 +17,9 @@ const MIB = 2 ** 20;
 const DISK_MIB = 3072;
 /** Bytes of the memory's image that are written before the disk is filled. */
 const WRITTEN = 16 * MIB;
-const HOLD = "import os, time; m = os.urandom(200 << 20); open('/root/held', 'w').write('x'); time.sleep(1e6)";
-const COUNT = "n=0; while n=$((n+1)); do echo $n > /dev/shm/new; mv /dev/shm/new /dev/shm/count; sleep 0.02; done";
+/** A random MiB, repeated: what compresses the pages looks back much less far. */
+const HOLD = "import os, time; m = os.urandom(1 << 20) * 200; open('/root/held', 'w').write('x'); time.sleep(1e6)";
+const COUNT = "/dev/shm/count";
 
 let small: SmallDisk;
 let machine: TestMachine;
@@ -41,12 +43,12 @@ async function boot(spec: SandboxSpec): Promise<SandboxHandle> {
   const address = await machine.driver.address(handle);
   await initAgent(address);
   await startUnread(address, `exec python3 -c "${HOLD}"`);
-  await startUnread(address, COUNT);
+  await startUnread(address, countInto(COUNT));
   await eventually("it holds much", async () => (await exec(address, "cat /root/held")).output === "x");
   return handle;
 }
 
-const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), "cat /dev/shm/count")).output);
+const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), lastCount(COUNT))).output);
 
 async function goesOn(handle: SandboxHandle): Promise<void> {
   await initAgent(await machine.driver.address(handle));

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
+import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
@@ -10,6 +11,7 @@ import { useTestMachine } from "../testing/use-test-machine.ts";
 import { captureSteps } from "./capture.ts";
 import { createFromDiskSteps, createFromMemorySteps, rollBackToDiskSteps, rollBackToMemorySteps, startFromMemorySteps } from "./steps.ts";
 
+const COUNT = "/root/count";
 const LAST = ["completeSnapshot", "awaitAgent"];
 /** Each point between two steps once: before each step, and after the last. */
 const pointsOf = (steps: readonly { readonly name: string }[]) =>
@@ -43,10 +45,10 @@ describe("snapshots that are cut off", () => {
     const handle = await machine.boot(spec);
     const address = await machine.driver.address(handle);
     await initAgent(address);
-    await startUnread(address, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    await startUnread(address, countInto(COUNT));
     return { spec, handle };
   };
-  const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), "cat /root/count")).output);
+  const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), lastCount(COUNT))).output);
   const goesOn = async (handle: SandboxHandle) => {
     // NaN before the loop has written for the first time.
     const seen = (await count(handle)) || 0;
