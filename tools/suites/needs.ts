@@ -10,7 +10,7 @@ interface Need {
 }
 
 const NEEDS: readonly Need[] = [
-  { what: "Python's venv, for the Python client", package: "python3-venv", probe: ["python3", "-c", "import ensurepip, venv"] },
+  { what: "Python's pip, for the Python client", package: "python3-pip", probe: ["python3", "-c", "import pip"] },
   { what: "git, for the list of committed files", package: "git", probe: ["git", "--version"] },
   { what: "an emulator, for the guest with pure cgroup v2", package: "qemu-system-x86", probe: ["qemu-system-x86_64", "--version"] },
   { what: "a static busybox, the guest's first program", package: "busybox-static", probe: ["busybox", "true"] },
