@@ -5,6 +5,7 @@ import type { AgentAddress } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { unmountPool } from "../pool-storage/index.ts";
 import { getxattr } from "../sys/libc.ts";
+import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
 import { REAL_PROGRAM } from "../testing/real-program.ts";
@@ -12,8 +13,7 @@ import { useTestMachine } from "../testing/use-test-machine.ts";
 import { SET_LOCKS } from "./restore.ts";
 import { canSetLocks } from "./set-locks.ts";
 
-/** Counts in a file that is complete at every moment. */
-const COUNT = "n=0; while n=$((n+1)); do echo $n > /root/new; mv /root/new /root/count; sleep 0.02; done";
+const COUNT = "/root/count";
 
 describe("pause and resume", () => {
   setDefaultTimeout(60_000);
@@ -26,8 +26,8 @@ describe("pause and resume", () => {
     const handle = await machine.boot(spec);
     const before = await driver.address(handle);
     await initAgent(before);
-    await startUnread(before, COUNT);
-    await eventually("it counts", async () => Number((await exec(before, "cat /root/count")).output) > 3);
+    await startUnread(before, countInto(COUNT));
+    await eventually("it counts", async () => Number((await exec(before, lastCount(COUNT))).output) > 3);
     await exec(before, "echo kept > /root/file; cat /proc/sys/kernel/random/boot_id");
     const kept = await driver.pause(handle, { memory: true }, never);
     // The agent's own memory at least, and no more than the sandbox may have.
@@ -37,7 +37,7 @@ describe("pause and resume", () => {
     expect(Buffer.from(getxattr(image, "btrfs.compression") ?? []).toString()).toBe("zstd");
     const resumed = await driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
     const address = await driver.address(resumed);
-    const count = async () => Number((await exec(address, "cat /root/count")).output);
+    const count = async () => Number((await exec(address, lastCount(COUNT))).output);
     await initAgent(address);
     const first = await count();
     expect(first).toBeGreaterThan(3);
@@ -173,8 +173,8 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
     const handle = await machine.boot(spec);
     const before = await machine.driver.address(handle);
     await initAgent(before);
-    await startUnread(before, COUNT);
-    await eventually("it counts", async () => Number((await exec(before, "cat /root/count")).output) > 3);
+    await startUnread(before, countInto(COUNT));
+    await eventually("it counts", async () => Number((await exec(before, lastCount(COUNT))).output) > 3);
     await machine.driver.pause(handle, { memory: true }, never);
     // As after a reboot: no process, no mount, and the processes in the state file belong to another boot.
     await machine.close();
@@ -189,7 +189,7 @@ print(db.execute("pragma integrity_check").fetchone()[0], db.execute("select cou
     const resumed = await machine.driver.resume({ ...spec, incarnation: 2 }, { memory: true }, never);
     const address = await machine.driver.address(resumed);
     await initAgent(address);
-    const count = async () => Number((await exec(address, "cat /root/count")).output);
+    const count = async () => Number((await exec(address, lastCount(COUNT))).output);
     const seen = await count();
     await eventually("it goes on", async () => (await count()) > seen);
   });

@@ -3,10 +3,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAddress, SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
+import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
 import { REAL_PROGRAM } from "../testing/real-program.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
+
+const COUNT = "/root/count";
 
 describe("snapshots", () => {
   setDefaultTimeout(60_000);
@@ -30,15 +33,15 @@ describe("snapshots", () => {
     return { handle, address };
   };
   const output = async (address: AgentAddress, command: string) => (await exec(address, command)).output;
-  const goesOn = async (address: AgentAddress, file = "/root/count") => {
-    const count = async () => Number(await output(address, `cat ${file}`));
+  const goesOn = async (address: AgentAddress) => {
+    const count = async () => Number(await output(address, lastCount(COUNT)));
     const seen = await count();
     await eventually("the loop goes on", async () => (await count()) > seen);
   };
 
   test("forks go on with their source's processes and disk, and do not affect each other", async () => {
     const source = await boot();
-    await startUnread(source.address, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    await startUnread(source.address, countInto(COUNT));
     await output(source.address, "echo kept > /root/file; useradd -m other; echo mine > /home/other/file; chown other /home/other/file");
     await capture(source.handle, "s");
     await output(source.address, "echo later > /root/file");
@@ -124,7 +127,7 @@ os.setxattr("/srv/f", "system.posix_acl_access", struct.pack("<I", 2) + b"".join
     const layersOf = (handle: SandboxHandle) =>
       /^\S+ \S+ \S+ \S+ \/ .*lowerdir=([^,]*)/m.exec(readFileSync(`/proc/${machine.initPid(handle)}/mountinfo`, "utf8"))?.[1];
     let now = await boot();
-    await startUnread(now.address, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+    await startUnread(now.address, countInto(COUNT));
     const layers = layersOf(now.handle);
     for (let generation = 1; generation <= 20; generation++) {
       await output(now.address, `echo ${generation} >> /root/generations; head -c 4M /dev/urandom > /root/changed; sync /root/changed`);
@@ -133,7 +136,7 @@ os.setxattr("/srv/f", "system.posix_acl_access", struct.pack("<I", 2) + b"".join
       await machine.driver.destroy(now.handle);
       now = await boot(specFrom(`s${generation}`, memory));
       await machine.driver.snapshots.remove(`s${generation}`);
-      if (!memory) await startUnread(now.address, "n=0; while n=$((n+1)); do echo $n > /root/count; sleep 0.02; done");
+      if (!memory) await startUnread(now.address, countInto(COUNT));
     }
     const expected = Array.from({ length: 20 }, (_, i) => `${i + 1}\n`).join("");
     expect(await output(now.address, "cat /root/generations")).toBe(expected);
