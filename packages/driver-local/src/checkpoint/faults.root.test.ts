@@ -4,12 +4,15 @@ import { join } from "node:path";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { readInstance } from "../setup/index.ts";
+import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 import { FREE_STEPS, pauseSteps } from "./pause.ts";
 import { rebootSteps, restoreSteps } from "./resume.ts";
+
+const COUNT = "/root/count";
 
 /** Every step of a pause and of a resume fails once and is killed once: no sandbox is lost, nothing is left over, and the next call works. */
 describe("a pause or a resume that is cut off", () => {
@@ -33,18 +36,14 @@ describe("a pause or a resume that is cut off", () => {
     return handle;
   };
   /** Begins to count at the present time, so that a later loop has larger numbers. */
-  const startLoop = async (handle: SandboxHandle) =>
-    startUnread(
-      await machine.driver.address(handle),
-      "n=$(date +%s%3N); while n=$((n+1)); do echo $n > /root/new; mv /root/new /root/count; sleep 0.02; done",
-    );
-  const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), "cat /root/count")).output);
+  const startLoop = async (handle: SandboxHandle) => startUnread(await machine.driver.address(handle), countInto(COUNT, "$(date +%s%3N)"));
+  const count = async (handle: SandboxHandle) => Number((await exec(await machine.driver.address(handle), lastCount(COUNT))).output);
   const goesOn = async (handle: SandboxHandle) => {
     await initAgent(await machine.driver.address(handle));
     // NaN before the loop has written for the first time.
     const seen = (await count(handle)) || 0;
     await eventually("the loop goes on", async () => (await count(handle)) > seen).catch(async (error: unknown) => {
-      const look = "ps -eo pid,ppid,stat,wchan:24,etime,args; date +%s%3N; cat /root/count /root/new";
+      const look = "ps -eo pid,ppid,stat,wchan:24,etime,args; date +%s%3N; tail -n 5 /root/count";
       throw new Error(`${seen}: ${(await exec(await machine.driver.address(handle), look)).output}`, { cause: error });
     });
   };
