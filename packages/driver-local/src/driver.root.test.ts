@@ -1,3 +1,3 @@
 import { localDriverContract } from "./testing/contract.ts";
 
-localDriverContract({ runtime: "crun", suites: ["runtime", "network", "snapshots", "checkpoint"] });
+localDriverContract({ runtime: "crun", suites: ["processes", "records", "network", "snapshots", "checkpoint"] });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe } from "bun:test";
 import { checkpointTests } from "./checkpoint.ts";
 import { imageTests } from "./images.ts";
 import { networkTests } from "./network.ts";
-import { runtimeTests } from "./runtime/index.ts";
+import { processTests, recordTests } from "./runtime/index.ts";
 import { layerTests } from "./storage/layers.ts";
 import { snapshotTests } from "./storage/snapshots.ts";
 import { type ContractSubject, type Subject, TIMEOUT_MS } from "./subject.ts";
@@ -14,8 +14,10 @@ const MAKE_TIMEOUT_MS = 600_000;
 
 /** The suites, each with the interface that it tests. */
 const SUITES = {
-  /** `RuntimeDriver` */
-  runtime: runtimeTests,
+  /** `RuntimeDriver`: processes */
+  processes: processTests,
+  /** `RuntimeDriver`: what the driver stores and counts */
+  records: recordTests,
   /** `NetworkDriver` */
   network: networkTests,
   /** `StorageDriver.images` */

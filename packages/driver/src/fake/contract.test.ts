@@ -13,10 +13,15 @@ interface Kind {
 }
 
 /** The suites that a driver without the capability `images` passes. */
-const WITHOUT_IMAGES: readonly SuiteName[] = ["runtime", "network", "snapshots", "checkpoint"];
+const WITHOUT_IMAGES: readonly SuiteName[] = ["processes", "records", "network", "snapshots", "checkpoint"];
 
 driverContract("fake", () => makeSubject({}));
-driverContract("fake, keeps processes in memory", () => makeSubject({ keepsProcesses: true }), ["runtime", "snapshots", "checkpoint"]);
+driverContract("fake, keeps processes in memory", () => makeSubject({ keepsProcesses: true }), [
+  "processes",
+  "records",
+  "snapshots",
+  "checkpoint",
+]);
 driverContract("fake, keeps the disk alone", () => makeSubject({ checkpoint: "disk" }));
 driverContract("fake without localFiles", () => makeSubject({ lacks: ["localFiles"] }), ["images"]);
 driverContract("fake without images", () => makeSubject({ lacks: ["images"] }), WITHOUT_IMAGES);

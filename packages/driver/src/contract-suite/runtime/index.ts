@@ -7,13 +7,17 @@ import { destroyTests, endTests } from "./end.ts";
 import { freezeTests } from "./freeze.ts";
 import { restartTests } from "./restart.ts";
 
-/** Proves the guarantees of `RuntimeDriver`. */
-export function runtimeTests(subject: Subject): void {
-  describe("create", () => createTests(subject));
+/** The guarantees of `RuntimeDriver` for processes: each test starts or ends some, so the runtime's program does the work. */
+export function processTests(subject: Subject): void {
   describe("start", () => startTests(subject));
   describe("end", () => endTests(subject));
   describe("destroy", () => destroyTests(subject));
   describe("freeze", () => freezeTests(subject));
+}
+
+/** The guarantees of `RuntimeDriver` for what the driver stores and counts. */
+export function recordTests(subject: Subject): void {
+  describe("create", () => createTests(subject));
   describe("restart of the server", () => restartTests(subject));
   describe("a sandbox whose stored state is damaged", () => damagedTests(subject));
   describe("accounts", () => accountTests(subject));
