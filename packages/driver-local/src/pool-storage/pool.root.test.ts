@@ -48,6 +48,13 @@ afterAll(async () => {
 
 const digestOfFile = (path: string): string => `sha256:${new Bun.CryptoHasher("sha256").update(readFileSync(path)).digest("hex")}`;
 
+/** The error of a call that must fail. Not by `rejects`: while it waits, the end of a ready volume's child can get lost (docs/flake-patterns.md). */
+const refusal = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
 /** The numbers that name the seeds of the pool. */
 const seedNumbers = (): number[] =>
   readdirSync(paths.inodeSeeds)
@@ -89,16 +96,16 @@ test("volumes are created, listed and destroyed", async () => {
   const path = await pool.createVolume("iaaa", 16 * MIB);
   expect(readdirSync(path)).toEqual([]);
   expect(await pool.listVolumes()).toEqual(["iaaa"]);
-  await expect(pool.createVolume("iaaa", 16 * MIB)).rejects.toMatchObject({ code: "already_exists" });
+  expect(await refusal(pool.createVolume("iaaa", 16 * MIB))).toMatchObject({ code: "already_exists" });
   await pool.destroyVolume("iaaa");
   await pool.destroyVolume("iaaa");
   expect(await pool.listVolumes()).toEqual([]);
-  await expect(pool.usage("iaaa")).rejects.toMatchObject({ code: "not_found" });
+  expect(await refusal(pool.usage("iaaa"))).toMatchObject({ code: "not_found" });
 });
 
 test("a name cannot leave the pool", async () => {
   for (const id of ["../x", "a/b", "", ".", "..", "x".repeat(65), "a\0b"]) {
-    await expect(pool.createVolume(id, MIB)).rejects.toMatchObject({ reason: "invalid_volume_id" });
+    expect(await refusal(pool.createVolume(id, MIB))).toMatchObject({ reason: "invalid_volume_id" });
   }
   expect(() => pool.layerPath("sha256:../../etc")).toThrow("is no digest");
 });
@@ -198,7 +205,7 @@ test("a layer keeps owners, modes, file capabilities and extended attributes", a
   await runCommand(["tar", "-C", tree, "--xattrs", "--xattrs-include=*", "-cf", tar, "."]);
   const digest = digestOfFile(tar);
 
-  await expect(importLayer(dataDir, tar, `sha256:${"0".repeat(64)}`)).rejects.toMatchObject({ reason: "bad_digest" });
+  expect(await refusal(importLayer(dataDir, tar, `sha256:${"0".repeat(64)}`))).toMatchObject({ reason: "bad_digest" });
   expect(pool.hasLayer(digest)).toBe(false);
   await Promise.all([importLayer(dataDir, tar, digest), importLayer(dataDir, tar, digest)]);
   expect(pool.hasLayer(digest)).toBe(true);
@@ -223,9 +230,10 @@ test.each([runtimeStateIn(dataDir), paths.root])(
   async (inUse) => {
     const fd = openSync(inUse, "r");
     try {
-      // Not by `rejects`, which waits in a loop of its own: that does not see the end of a child that makes a ready volume.
-      const error = await pool.release().catch((refusal: unknown) => refusal);
-      expect(error).toMatchObject({ reason: "pool_busy", message: expect.stringContaining(`'fuser -vm ${inUse}'`) });
+      expect(await refusal(pool.release())).toMatchObject({
+        reason: "pool_busy",
+        message: expect.stringContaining(`'fuser -vm ${inUse}'`),
+      });
       expect(isPoolMounted(dataDir)).toBe(true);
       expect(existsSync(`${paths.root}/layers`)).toBe(true);
     } finally {
@@ -240,8 +248,8 @@ test("a pool that another program has unmounted answers `pool_not_mounted`, not 
   try {
     const unmounted = { code: "unavailable", reason: "pool_not_mounted" };
     const digest = `sha256:${"a".repeat(64)}`;
-    expect(await (async () => pool.hasLayer(digest))().catch((error: unknown) => error)).toMatchObject(unmounted);
-    expect(await pool.listVolumes().catch((error: unknown) => error)).toMatchObject(unmounted);
+    expect(await refusal((async () => pool.hasLayer(digest))())).toMatchObject(unmounted);
+    expect(await refusal(pool.listVolumes())).toMatchObject(unmounted);
   } finally {
     await mountPool(dataDir);
   }
