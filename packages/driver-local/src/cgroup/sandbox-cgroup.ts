@@ -108,10 +108,16 @@ export class SandboxCgroup {
   }
 
   /**
-   * True once a freeze was requested, even while it is not complete: when a task ends, a frozen cgroup counts as thawed for a moment.
+   * True once a freeze was requested, even while it is not complete: when a task ends, a frozen cgroup counts as thawed for a moment. False when there
+   * is no cgroup.
    */
   isFreezeRequested(): boolean {
-    return readFileSync(join(this.top, "cgroup.freeze"), "utf8").trim() === "1";
+    try {
+      return readFileSync(join(this.top, "cgroup.freeze"), "utf8").trim() === "1";
+    } catch (error) {
+      if (hasErrno(error, "ENOENT", "ENODEV")) return false;
+      throw error;
+    }
   }
 
   /** Freezes or thaws everything, and waits for it. `deadline_exceeded` after 10 s. */

@@ -145,7 +145,7 @@ export class LocalRuntime implements RuntimeDriver {
     return {
       handle: handleOf(record),
       phase,
-      frozen: phase === "running" && cgroupOf(this.parts, record.sandboxId).isFrozen(),
+      frozen: phase === "running" && cgroupOf(this.parts, record.sandboxId).isFreezeRequested(),
       labels: record.labels,
       ...(phase === "stopped" && { exit: this.exitOf(record) }),
     };

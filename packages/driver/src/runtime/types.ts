@@ -81,6 +81,7 @@ export interface ExitStatus {
 export interface RuntimeStatus {
   readonly handle: SandboxHandle;
   readonly phase: RuntimePhase;
+  /** A freeze was asked for, and no thaw since. */
   readonly frozen: boolean;
   readonly labels: Readonly<Record<string, string>>;
   /** Set when `phase` is `stopped`. */
