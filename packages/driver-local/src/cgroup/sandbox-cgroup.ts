@@ -107,10 +107,7 @@ export class SandboxCgroup {
     }
   }
 
-  /**
-   * True once a freeze was requested, even while it is not complete: when a task ends, a frozen cgroup counts as thawed for a moment. False when there
-   * is no cgroup.
-   */
+  /** True once a freeze was requested: when a task ends, a frozen cgroup counts as thawed for a moment. False when there is no cgroup. */
   isFreezeRequested(): boolean {
     try {
       return readFileSync(join(this.top, "cgroup.freeze"), "utf8").trim() === "1";
