@@ -1,16 +1,11 @@
 import { getXattr, statAt, TYPE, typeOf, withOpen } from "../sys/at.ts";
-import { close, O, open } from "../sys/libc.ts";
+import { O, withDirectory } from "../sys/libc.ts";
 import { OPAQUE } from "./attributes.ts";
 import { partsOf } from "./byte-paths.ts";
 
 /** Those of `paths` that the layer with the tree at `tree` may change (`LayerMaker.changedPaths`). */
 export function changedPaths(tree: string, paths: readonly string[]): string[] {
-  const root = open(tree, O.RDONLY | O.DIRECTORY);
-  try {
-    return paths.filter((path) => isChanged(root, partsOf(Buffer.from(path).toString("latin1"))));
-  } finally {
-    close(root);
-  }
+  return withDirectory(tree, (root) => paths.filter((path) => isChanged(root, partsOf(Buffer.from(path).toString("latin1")))));
 }
 
 function isChanged(dir: number, [name, ...rest]: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 import { unlinkAt } from "../sys/at.ts";
 import { snapshotSubvolume } from "../sys/btrfs.ts";
-import { close, O, open } from "../sys/libc.ts";
+import { withDirectory } from "../sys/libc.ts";
 
 /** The only file of a seed (`InodeSeeds`). */
 export const HOLD = "hold";
@@ -13,10 +13,5 @@ export function createFromSeed(seed: string, parent: string, name: string): void
 
 /** Removes the only file of a snapshot of a seed. The kernel remembers the subvolume's next number for as long as it is mounted. */
 export function dropHold(path: string): void {
-  const fd = open(path, O.RDONLY | O.DIRECTORY);
-  try {
-    unlinkAt(fd, HOLD);
-  } finally {
-    close(fd);
-  }
+  withDirectory(path, (fd) => unlinkAt(fd, HOLD));
 }

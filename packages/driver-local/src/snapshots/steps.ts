@@ -15,7 +15,7 @@ import { limits } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
 import { start } from "../steps/start.ts";
 import { openInside, RESOLVE, unlinkAt } from "../sys/at.ts";
-import { close, hasErrno, O, open } from "../sys/libc.ts";
+import { close, hasErrno, O, withDirectory } from "../sys/libc.ts";
 import type { SnapshotSource } from "./snapshot-files.ts";
 
 function sourceOf({ from }: { readonly from?: SnapshotSource | undefined }): SnapshotSource {
@@ -57,12 +57,9 @@ const renameDisk: Step<CreateContext> = {
 
 /** Removes the names that CRIU gave to deleted files: they are of no use without the processes that have the files open. */
 function dropFiles(upper: string, paths: readonly string[]): void {
-  const root = open(upper, O.RDONLY | O.DIRECTORY);
-  try {
+  withDirectory(upper, (root) => {
     for (const path of paths) dropFile(root, path.replace(/^\/+/, ""));
-  } finally {
-    close(root);
-  }
+  });
 }
 
 function dropFile(root: number, path: string): void {

@@ -1,4 +1,4 @@
-import { close, ioctl, O, open } from "./libc.ts";
+import { ioctl, withDirectory } from "./libc.ts";
 
 /** A range of the file system's disk that btrfs uses for data or for its own trees. */
 export interface Chunk {
@@ -34,12 +34,9 @@ const ITEM = { bytes: 0, type: 24, copies: 44, firstCopy: 48, copyBytes: 32, cop
 /** All chunks of the btrfs at `root`, in the order of their offsets on its only disk. Failures are `KernelError`s. */
 export function chunksOf(root: string): Chunk[] {
   const chunks: Chunk[] = [];
-  const fd = open(root, O.RDONLY | O.DIRECTORY);
-  try {
+  withDirectory(root, (fd) => {
     for (let next: bigint | undefined = 0n; next !== undefined; ) next = readPage(fd, next, chunks);
-  } finally {
-    close(fd);
-  }
+  });
   return chunks.sort((one, other) => one.start - other.start);
 }
 

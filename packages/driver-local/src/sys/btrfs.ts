@@ -1,5 +1,5 @@
 import { ptr } from "bun:ffi";
-import { close, cstring, hasErrno, ioctl, O, open } from "./libc.ts";
+import { cstring, hasErrno, ioctl, withDirectory } from "./libc.ts";
 
 /** btrfs through its ioctls: a `btrfs` process takes 2 ms, these calls a fraction of it. Numbers and layouts: include/uapi/linux/btrfs.h. */
 
@@ -28,15 +28,6 @@ const FIRST_FREE_OBJECTID = 256n;
 const VOL_ARGS = { bytes: 4096, flags: 16, inheritSize: 24, inheritPointer: 32, name: 56, nameBytes: 4040 } as const;
 
 export type QuotaMode = "simple" | "full";
-
-function withDirectory<T>(path: string, work: (fd: number) => T): T {
-  const fd = open(path, O.RDONLY | O.DIRECTORY);
-  try {
-    return work(fd);
-  } finally {
-    close(fd);
-  }
-}
 
 function volArgs(name: string): DataView {
   const bytes = new Uint8Array(VOL_ARGS.bytes);

@@ -74,6 +74,16 @@ export function close(fd: number): void {
   syscall("close", [fd], String(fd));
 }
 
+/** Runs `work` with a directory open for reading. */
+export function withDirectory<T>(path: string, work: (fd: number) => T): T {
+  const fd = open(path, O.RDONLY | O.DIRECTORY);
+  try {
+    return work(fd);
+  } finally {
+    close(fd);
+  }
+}
+
 const F_DUPFD_CLOEXEC = 1030;
 const STDIO = 3;
 

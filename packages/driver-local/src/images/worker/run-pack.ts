@@ -1,5 +1,5 @@
 import { snapshotSubvolume } from "../../sys/btrfs.ts";
-import { close, O, open } from "../../sys/libc.ts";
+import { withDirectory } from "../../sys/libc.ts";
 import { claimUpper } from "../claim.ts";
 import { layOver } from "../merge.ts";
 import { packTree } from "../pack.ts";
@@ -14,18 +14,9 @@ export function runPack(job: Extract<Job, { kind: "commit" | "merge" }>, skeleto
   snapshotSubvolume(from, job.directory, FILES.tree);
   limitTree(job);
   send({ type: "copied" });
-  return inDirectory(`${job.directory}/${FILES.tree}`, (root) => {
+  return withDirectory(`${job.directory}/${FILES.tree}`, (root) => {
     if (job.kind === "commit") claimUpper(root, job.uidBase, job.leaveOut);
-    else for (const tree of job.trees.slice(1)) inDirectory(tree, (source) => layOver(root, source));
+    else for (const tree of job.trees.slice(1)) withDirectory(tree, (source) => layOver(root, source));
     return packTree(root, skeleton, job);
   });
-}
-
-function inDirectory<T>(path: string, work: (fd: number) => T): T {
-  const fd = open(path, O.RDONLY | O.DIRECTORY);
-  try {
-    return work(fd);
-  } finally {
-    close(fd);
-  }
 }
