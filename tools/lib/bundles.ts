@@ -17,9 +17,9 @@ const directories: BunPlugin = {
 };
 
 /**
- * Makes the programs of this checkout in `directory`, each as one file with its bytecode. Than its hundreds of sources the server starts with 0.15 s less
- * CPU time, a command with 0.06 s less, the layer worker with 0.01 s less: a test run starts each hundreds of times. The format is CommonJS, because Bun writes bytecode of ES modules
- * into executables only.
+ * Makes the programs of this checkout in `directory`, each as one file with its bytecode. A start from it takes less CPU time than one from hundreds of
+ * sources: 0.15 s less for the server, 0.06 s for a command, 0.01 s for the layer worker, and a test run starts each hundreds of times. The format is
+ * CommonJS, because Bun writes bytecode of ES modules into executables only.
  */
 export async function makeBundles(directory: string): Promise<void> {
   const bundleOf = (source: string) => join(directory, source.replace(/\.ts$/, ".js"));
