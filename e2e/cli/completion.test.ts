@@ -12,6 +12,8 @@ const home = mkdtempSync(join(tmpdir(), "boxyard-completion-"));
 beforeAll(() => {
   mkdirSync(join(home, "bin"));
   symlinkSync(BOXYARD, join(home, "bin/boxyard"));
+  // Without this directory, the first fish of a home converts all manual pages of the machine, beside its prompt, in 20 s of CPU time.
+  mkdirSync(join(home, ".local/share/fish/generated_completions"), { recursive: true });
   mkdirSync(join(home, "work"));
   writeFileSync(join(home, "work/letter.txt"), "");
 });
