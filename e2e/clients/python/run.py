@@ -16,6 +16,9 @@ import traceback
 
 import e2b
 
+# Compiled modules are not written to the checkout. The client has its own beside its packages; those of Python are there already.
+sys.pycache_prefix = os.path.join(os.path.dirname(e2b.__file__), os.pardir, os.pardir, "bytecode")
+
 
 async def do(value):
     return await value if inspect.isawaitable(value) else value
