@@ -16,6 +16,8 @@ const COMMANDS: readonly (readonly [command: string, output: RegExp])[] = [
   ["zip -q h.zip haystack && unzip -p h.zip", /^needle$/m],
   ["less haystack | cat", /^needle$/m],
   ["ps aux", /^USER/m],
+  // As in every built template, so that a build on this one has nothing to change.
+  ["stat -c %a /code; find /usr/local ! -type l ! -perm 777", /^777\n$/],
   ["python3 -m venv v && v/bin/python -c 'print(6 * 7)'", /^42$/m],
 ];
 

@@ -111,7 +111,16 @@ test("the recipe names each package once, and its settings are complete", () => 
     expect(packages).toContain(wanted);
   expect(Number(nodeVersion.split(".")[0])).toBeGreaterThanOrEqual(22);
   expect(npmVersion).toMatch(/^10\.\d+\.\d+$/);
-  expect(hooks.map((hook) => hook.split("/").pop())).toEqual(["10-user", "15-node", "20-npm", "30-pip", "35-login", "40-vim", "90-clean"]);
+  expect(hooks.map((hook) => hook.split("/").pop())).toEqual([
+    "10-user",
+    "15-node",
+    "20-npm",
+    "30-pip",
+    "35-login",
+    "40-vim",
+    "80-open",
+    "90-clean",
+  ]);
   expect(readSettings()).toMatchObject({ name: "base", user: "user", workdir: "/home/user" });
   expect(meaningfulLines("# a\n\n b # c\nd\n")).toEqual(["b", "d"]);
 });

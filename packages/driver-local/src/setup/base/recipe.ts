@@ -58,7 +58,7 @@ export function readSettings(): TemplateSettings {
 /** Hash of everything that the tree is built from. */
 export function recipeKey(codename: string): string {
   return hashSources(
-    [`${DIRECTORY}/packages`, `${DIRECTORY}/npm-version`, `${DIRECTORY}/dpkg.conf`, `${DIRECTORY}/hooks`],
+    ["packages", "npm-version", "node-version", "dpkg.conf", "hooks"].map((name) => `${DIRECTORY}/${name}`),
     [TREE_VERSION, codename, process.arch],
     resources.root,
   );
