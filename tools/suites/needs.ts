@@ -1,4 +1,4 @@
-import { addTallies, failedOne, passedOne, type Suite, type SuiteContext, type Tally } from "../lib/suite.ts";
+import { addTallies, failedOne, passedOne, type Suite, type SuiteContext } from "../lib/suite.ts";
 
 /** A program that only the tests need; set-up installs the others. */
 interface Need {
@@ -35,17 +35,20 @@ export const needs: Suite = {
   proves: "the programs that only the tests use are installed",
   limitMs: 300_000,
   run: async (context) => {
-    const missing: Need[] = [];
-    for (const need of NEEDS) if (!(await isThere(context, need))) missing.push(need);
+    const missing = await missingOf(context, NEEDS);
     if (missing.length > 0) await install(context, missing);
-    const tallies: Tally[] = [];
-    for (const need of NEEDS) {
-      const there = await isThere(context, need);
-      tallies.push(there ? passedOne() : failedOne(`missing: ${need.what} (Debian package ${need.package})`));
-    }
-    return addTallies(tallies);
+    const still = await missingOf(context, missing);
+    return addTallies(
+      NEEDS.map((need) => (still.includes(need) ? failedOne(`missing: ${need.what} (Debian package ${need.package})`) : passedOne())),
+    );
   },
 };
+
+/** All other suites wait for the probes, so they run at the same time. */
+async function missingOf(context: SuiteContext, needed: readonly Need[]): Promise<Need[]> {
+  const there = await Promise.all(needed.map((need) => isThere(context, need)));
+  return needed.filter((_, index) => !there[index]);
+}
 
 async function isThere({ command }: SuiteContext, need: Need): Promise<boolean> {
   const probe = ["sh", "-c", '"$@" >/dev/null 2>&1', "sh", ...need.probe];

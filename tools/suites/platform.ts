@@ -13,13 +13,15 @@ export const platform: Suite = {
   needs: ["needs"],
   run: async (context) => {
     const { command, config } = context;
+    // Set-up waits for downloads and the disk most of the time, so the bundles cost no time beside it.
+    const bundled = bundle(context);
     const first = tallyOf(await command([bun, SERVER, "setup"]));
     if (first.failed > 0) return first;
     const again = await command([bun, SERVER, "setup"]);
     const limitMs = 5_000;
     const quick = again.ms <= limitMs ? passedOne() : failedOne(`${again.output}\nthe second set-up took ${Math.round(again.ms)} ms`);
     const second = tallyOf(again).failed > 0 ? tallyOf(again) : quick;
-    return addTallies([first, second, apiKeyFile(config.testDataDir), await bundle(context)]);
+    return addTallies([first, second, apiKeyFile(config.testDataDir), await bundled]);
   },
 };
 
