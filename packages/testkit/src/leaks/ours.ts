@@ -20,7 +20,11 @@ function ourDifferences(dataDir: string, before: Snapshot): Difference[] {
 
 /** Differences that the platform on `dataDir` causes, once the kernel has had time to release what it releases later. */
 export async function settledDifferences(dataDir: string, before: Snapshot): Promise<Difference[]> {
-  const settled = () => ourDifferences(dataDir, before).length === 0;
-  await eventually("no difference", settled, { withinMs: 10_000, everyMs: 200 }).catch(() => {}); // The caller shows what is left.
-  return ourDifferences(dataDir, before);
+  let left: Difference[] = [];
+  const settled = () => {
+    left = ourDifferences(dataDir, before);
+    return left.length === 0;
+  };
+  await eventually("no difference", settled, { withinMs: 10_000, everyMs: 100 }).catch(() => {}); // The caller shows what is left.
+  return left;
 }
