@@ -22,15 +22,17 @@ const settings = () => readSetupConfig();
 
 /** This machine, on whose kernel the sandboxes run. `faults`: tests inject faults between the steps of the driver and of the server. */
 export function localMachine(faults: { readonly driver?: StepObserver; readonly server?: StepObserver } = {}): Machine {
-  const { stderr } = process;
-  const reporter = () =>
-    lineReporter({ write: (text) => stderr.write(text), terminal: stderr.isTTY === true, columns: stderr.columns ?? 80 });
+  // `process.stderr` takes some ms when it is first read, so only the verbs that report progress read it.
+  const reporter = () => {
+    const { stderr } = process;
+    return lineReporter({ write: (text) => stderr.write(text), terminal: stderr.isTTY === true, columns: stderr.columns ?? 80 });
+  };
   return {
     ...(faults.server && { observer: faults.server }),
     isSetUp: () => isSetUp(settings()),
     setUp: async (args) => {
       await runSetup(settings(), reporter());
-      if (args.includes("--tune")) stderr.write(`setup: ${await tuneMachine(settings())}\n`);
+      if (args.includes("--tune")) process.stderr.write(`setup: ${await tuneMachine(settings())}\n`);
     },
     rebuildBase: () => rebuildBase(settings(), reporter()),
     openDriver: async (logger) => {

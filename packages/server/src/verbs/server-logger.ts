@@ -1,5 +1,6 @@
 import { readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { isatty } from "node:tty";
 import { createLogger, type Logger } from "@boxyard/core/node";
 import type { ServerConfig } from "../config.ts";
 
@@ -9,7 +10,7 @@ export const SERVER_LOG = "server.log";
 /** The server's logger, which writes to standard error: text on a terminal, else JSON, unless the setting says which. */
 export function serverLogger(config: Pick<ServerConfig, "dataDir" | "logLevel" | "logFormat" | "logMaxMib" | "logFiles">): Logger {
   const { logLevel, logFormat } = config;
-  const automatic = process.stderr.isTTY === true ? "text" : "json";
+  const automatic = isatty(2) ? "text" : "json";
   return createLogger("server", { level: logLevel, format: logFormat === "auto" ? automatic : logFormat, rotation: rotationOf(config) });
 }
 
