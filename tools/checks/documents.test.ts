@@ -109,6 +109,7 @@ describe("the real documents", () => {
   test("docs/dependencies.md gives a reason for every dependency, and for no other package", () => {
     const manifests = [
       "package.json",
+      "tools/package.json",
       "e2e/package.json",
       "bench/package.json",
       ...packages.map((name) => `packages/${name}/package.json`),
