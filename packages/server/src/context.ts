@@ -36,7 +36,7 @@ import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import type { Store, StoreLock } from "./store/index.ts";
 import { checkStoreIdentity, type OrphanPolicy } from "./store-identity.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
-import { type BuildSettings, NO_BUILD_SETTINGS } from "./templates/builds/stage/build-settings.ts";
+import { type BuildSettings, noBuildSettings } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
 
 const CREATE_WAIT_MS = 30_000;
@@ -58,7 +58,7 @@ export interface ServerOptions {
   /** Observes the steps of transitions; tests inject faults with it. */
   readonly observer?: StepObserver;
   /** What builds use of the machine's settings; nothing by default. */
-  readonly buildSettings?: BuildSettings;
+  readonly buildSettings?: () => Promise<BuildSettings>;
   /** Certificate authorities of running sandboxes; none by default. */
   readonly authorities?: Authorities;
   /** What happens to sandboxes that the store does not know; `refuse` by default. */
@@ -108,7 +108,7 @@ async function openLocked({ config, driver, orphans }: ServerOptions, clock: Clo
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, driver, logger, clock = systemClock, agentLimitMs, observer } = options;
-  const { buildSettings = NO_BUILD_SETTINGS, authorities = NO_AUTHORITIES, sdkPackage = noSdkPackage } = options;
+  const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES, sdkPackage = noSdkPackage } = options;
   const { store, lock } = await openLocked(options, clock);
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));

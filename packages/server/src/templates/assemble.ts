@@ -37,7 +37,7 @@ export interface TemplateServicesDeps {
   readonly snapshotKeeper: SnapshotKeeper;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly settings: BuildSettings;
+  readonly settings: () => Promise<BuildSettings>;
   /** Tests inject faults before and after the points of a build. */
   readonly observer?: StepObserver;
 }

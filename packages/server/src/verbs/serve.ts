@@ -6,7 +6,7 @@ import { startServer } from "../context.ts";
 import type { Machine } from "../machine.ts";
 import { lockDataDir, makeDataDir, removeServerFile, writeServerFile } from "../server-file.ts";
 import type { OrphanPolicy } from "../store-identity.ts";
-import { BUILD_DIRECTORY, NO_BUILD_SETTINGS } from "../templates/builds/stage/build-settings.ts";
+import { BUILD_DIRECTORY, type BuildSettings, noBuildSettings } from "../templates/builds/stage/build-settings.ts";
 import { serverLogger } from "./server-logger.ts";
 
 const OOM_SCORE_ADJ = -500;
@@ -28,10 +28,7 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
   try {
     const driver = await machine.openDriver(logger);
     const start = async () => {
-      const buildSettings =
-        config.buildSettings === "machine"
-          ? await machine.buildSettings(BUILD_DIRECTORY, { authorities: config.authorities })
-          : NO_BUILD_SETTINGS;
+      const buildSettings = config.buildSettings === "machine" ? settingsOf(machine, config) : noBuildSettings;
       const authorities = machine.authorities(config.authorities);
       const { observer, sdkPackage } = machine;
       const orphans = orphanPolicyOf(args);
@@ -58,6 +55,15 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
   } finally {
     lock.release();
   }
+}
+
+/** Reads the machine's settings once, for the first build: that starts `apt-config`, and most servers build nothing soon after their start. */
+function settingsOf(machine: Machine, { authorities }: ServerConfig): () => Promise<BuildSettings> {
+  let read: Promise<BuildSettings> | undefined;
+  return () => {
+    read ??= machine.buildSettings(BUILD_DIRECTORY, { authorities });
+    return read;
+  };
 }
 
 function orphanPolicyOf(args: readonly string[]): OrphanPolicy {

@@ -17,10 +17,12 @@ import { type BuildJob, BuildQueue } from "./order/build-queue.ts";
 import { toOrder } from "./order/read-order.ts";
 import { runBuild } from "./run-build.ts";
 import { atPoint } from "./stage/build-points.ts";
+import type { BuildSettings } from "./stage/build-settings.ts";
 import type { StageDeps } from "./stage/stage-run.ts";
 import { LEAST_MAX_LAYERS } from "./stage/workspace.ts";
 
-export interface BuildsDeps extends StageDeps, KeepStartedDeps {
+export interface BuildsDeps extends Omit<StageDeps, "settings">, KeepStartedDeps {
+  readonly settings: () => Promise<BuildSettings>;
   readonly snapshotKeeper: SnapshotKeeper;
   readonly templates: Templates;
   /** Layers that work in progress uses: they are not collected. */
@@ -203,7 +205,8 @@ export class Builds {
     using started = this.deps.snapshotKeeper.hold();
     try {
       signal.throwIfAborted();
-      const spec = await runBuild(order, this.deps, log, { signal, pin, started: started.id });
+      const deps = { ...this.deps, settings: await this.deps.settings() };
+      const spec = await runBuild(order, deps, log, { signal, pin, started: started.id });
       log.add(`Build finished, took ${Math.round((clock.monotonic() - startedAt) / 1000)}s`);
       await log.flush();
       await this.succeed(build, spec);

@@ -13,7 +13,7 @@ export interface BuildSettings {
   readonly passwords: readonly string[];
 }
 
-export const NO_BUILD_SETTINGS: BuildSettings = { files: {}, env: {}, secrets: {}, passwords: [] };
+export const noBuildSettings = async (): Promise<BuildSettings> => ({ files: {}, env: {}, secrets: {}, passwords: [] });
 
 /** Directory in a build's sandbox for files that must not be in a layer. */
 export const BUILD_DIRECTORY = "/run/boxyard-build";
