@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { criuPreloadFile } from "../setup/fork-server.ts";
 import { runCommand } from "../sys/run.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
-import { criuDirectory, criuIn, withPreload } from "./criu.ts";
+import { withPreload, workingCriu } from "./criu.ts";
 
 /** Types of messages: questions about tracked connections and about expected ones, and answers. */
 const [CONNECTIONS, EXPECTED, NLMSG_ERROR, NLMSG_DONE] = [0x101, 0x201, 2, 3];
@@ -47,8 +47,8 @@ describe("the library that a dump loads before those of CRIU", () => {
   });
 
   test("a private CRIU calls the library", async () => {
-    const criu = await criuIn(`${criuDirectory(machine.dataDir)}/private`);
-    if (!criu) return; // The machine's own CRIU passed its test, so there is no private one.
+    const criu = workingCriu(machine.dataDir);
+    if (!criu || criu.args.length === 0) return; // The machine's own CRIU passed its test, so there is no private one.
     const { file, args } = withPreload(criu, library());
     const env = { LD_DEBUG: "bindings", LD_BIND_NOW: "1" };
     const { stderr, exitCode } = Bun.spawnSync([file, ...args, "--version"], { env, stdin: "ignore", stdout: "ignore", stderr: "pipe" });

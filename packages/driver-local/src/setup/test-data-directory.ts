@@ -6,6 +6,7 @@ import { readSetupConfig } from "./config.ts";
 import { copyPreparedPool } from "./prepared-pool.ts";
 import { silentReporter } from "./reporter.ts";
 import { runSetup } from "./run-setup.ts";
+import { checkpoint } from "./stages/checkpoint.ts";
 import { forkServer } from "./stages/fork-server.ts";
 import { guest } from "./stages/guest.ts";
 import { readDone, writeDone } from "./stamp.ts";
@@ -46,7 +47,7 @@ export async function makeTestDataDir(options: TestDataDirOptions = {}): Promise
     rmSync(dataDir, { recursive: true, force: true });
   };
   try {
-    for (const [directory, stage] of Object.entries(COMPILED)) await borrow(directory, stage, ours.dataDir, config);
+    for (const [path, stage] of Object.entries(BORROWED)) await borrow(path, stage, ours.dataDir, config);
     if (prepared !== undefined) await copyPreparedPool(config, prepared, (beside) => makeTestDataDir({ parent: beside }));
     await runSetup(config, silentReporter);
   } catch (error) {
@@ -56,14 +57,17 @@ export async function makeTestDataDir(options: TestDataDirOptions = {}): Promise
   return { config, dataDir, remove, [Symbol.asyncDispose]: remove };
 }
 
-/** Stages that compile, each with the directory that it makes. */
-const COMPILED: Readonly<Record<string, Stage>> = { guest, bin: forkServer };
+/**
+ * Stages whose result is borrowed, each with the path of it: two compile, which takes seconds (on an emulated machine, a minute), and one tries CRIU.
+ * The facts about CRIU name the files of the lender, which are used in place.
+ */
+const BORROWED: Readonly<Record<string, Stage>> = { guest, bin: forkServer, "criu/criu.json": checkpoint };
 
-/** Copies the result of a stage from a data directory of the same version, since compiling takes seconds (on an emulated machine, a minute). */
-async function borrow(directory: string, stage: Stage, from: string, to: SetupConfig): Promise<void> {
+/** Copies the result of a stage from a data directory of the same version. */
+async function borrow(path: string, stage: Stage, from: string, to: SetupConfig): Promise<void> {
   const key = stage.key(to);
   const source = { ...to, dataDir: from };
   if (readDone(source)[stage.name] !== key || !(await stage.isDone(source))) return;
-  cpSync(`${from}/${directory}`, `${to.dataDir}/${directory}`, { recursive: true, verbatimSymlinks: true });
+  cpSync(`${from}/${path}`, `${to.dataDir}/${path}`, { recursive: true, verbatimSymlinks: true });
   writeDone(to, stage.name, key);
 }
