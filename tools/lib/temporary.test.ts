@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeTemporaryDirectory, sweepTemporaryDirectories } from "./temporary.ts";
@@ -29,4 +29,12 @@ test("a directory in which something is mounted stays", async () => {
   expect(sweepTemporaryDirectories(parent, [join(killed, "data/pool")])).toEqual([]);
   expect(existsSync(join(killed, "file"))).toBe(true);
   expect(sweepTemporaryDirectories(parent, [`${killed}0`])).toEqual([killed]);
+});
+
+const EXT4 = 0xef53;
+
+test("where it is on ext4, each directory in it gets a part of the disk of its own", async () => {
+  const flags = async (path: string) => (await new Response(Bun.spawn(["lsattr", "-d", path]).stdout).text()).split(" ")[0];
+  const isSpread = statfsSync(parent).type === EXT4 && (await flags(makeTemporaryDirectory(parent)))?.includes("T");
+  expect(isSpread).toBe(statfsSync(parent).type === EXT4);
 });
