@@ -19,7 +19,7 @@ export const SEED_STEP = 8_192;
 export const MAX_SEED = 512;
 /** How many seeds are left for the numbers of a layer whose end is not known yet. */
 const UNKNOWN_LAYER = 8;
-/** The seed above the base template, on which most sandboxes begin. Another one costs the first sandbox time, nothing else. */
+/** The seed above the base template, and the lowest one on which sandboxes begin. A higher one costs the first sandbox time, nothing else. */
 export const BASE_SEED = 3;
 
 const NEW = "new";

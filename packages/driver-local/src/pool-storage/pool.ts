@@ -74,9 +74,10 @@ class BtrfsPool implements PoolStorage {
   async createVolume(id: string, limitBytes: number, layers: readonly string[] = []): Promise<string> {
     const name = volumeName(id);
     try {
-      const seed = seedAbove(layers.map((digest) => this.seeds.endOf(this.layerPath(digest))));
+      // All small images share the ready volumes of one seed, of which some are there before the first sandbox.
+      const seed = Math.max(BASE_SEED, seedAbove(layers.map((digest) => this.seeds.endOf(this.layerPath(digest)))));
       await this.withLimit(limitBytes, (limit) =>
-        seed === 0 ? createSubvolume(this.volumesRoot, name, limit) : this.createAbove(seed, name, limit),
+        layers.length === 0 ? createSubvolume(this.volumesRoot, name, limit) : this.createAbove(seed, name, limit),
       );
     } catch (error) {
       throw fromErrno(`create volume ${id}`, error);
