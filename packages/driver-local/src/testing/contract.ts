@@ -25,9 +25,9 @@ export const localDriverContract = ({ runtime, lingerMs = 0, suites }: LocalCont
   driverContract(`local, ${runtime ?? "its own runtime"}`, () => makeSubject(runtime, lingerMs), suites);
 
 async function makeSubject(runtime: RuntimeName | undefined, lingerMs: number): Promise<ContractSubject> {
-  const machine = await TestMachine.make(runtime);
+  const machine = TestMachine.unmade(runtime);
   machine.wakeCache = { lingerMs };
-  await machine.reopen();
+  await machine.setUp();
   const damage = new Damage(machine);
   const shell = new Shell(machine);
   return {
