@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { COMMAND_BUNDLE, COMMAND_PROGRAM, SERVER_PROGRAMS } from "@boxyard/testkit";
+import { COMMAND_BUNDLE, COMMAND_PROGRAM, DRIVER_TEST_PROGRAMS, SERVER_PROGRAMS } from "@boxyard/testkit";
 import type { BunPlugin } from "bun";
 import { ROOT } from "../config.ts";
 
@@ -24,7 +24,7 @@ const directories: BunPlugin = {
 export async function makeBundles(directory: string): Promise<void> {
   const bundleOf = (source: string) => join(directory, source.replace(/\.ts$/, ".js"));
   await Bun.build({
-    entrypoints: [...Object.values(SERVER_PROGRAMS), COMMAND_PROGRAM, LAYER_WORKER],
+    entrypoints: [...Object.values(SERVER_PROGRAMS), ...Object.values(DRIVER_TEST_PROGRAMS), COMMAND_PROGRAM, LAYER_WORKER],
     root: ROOT,
     outdir: directory,
     target: "bun",

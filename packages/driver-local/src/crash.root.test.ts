@@ -8,6 +8,8 @@ import { findHierarchies, mountPoints } from "./cgroup/hierarchies.ts";
 import { readInstance } from "./setup/index.ts";
 import { createSteps, startSteps } from "./steps/index.ts";
 import { REMOVALS } from "./teardown.ts";
+import { pointsOfAll } from "./testing/points.ts";
+import { testProgram } from "./testing/test-program.ts";
 import { useTestMachine } from "./testing/use-test-machine.ts";
 
 const STEPS = [...createSteps, ...startSteps].map((step) => step.name);
@@ -44,36 +46,34 @@ describe("a create or start that is cut off", () => {
     return [...directories, ...mounts, ...processesOf(instance, id)];
   };
 
-  for (const when of ["before", "after"] as const) {
-    for (const step of STEPS) {
-      test(`by a failure ${when} ${step} leaves nothing`, async () => {
-        await volumesReady(machine.dataDir);
-        const openBefore = openDescriptors();
-        machine.faults[when] = (name) => {
-          if (name === step) throw new Error("injected");
-        };
-        const spec = machine.spec();
-        const error = await machine.boot(spec).catch((e: unknown) => e);
-        expect(String(error)).toContain("injected");
-        expect(await machine.driver.list()).toEqual([]);
-        expect(traces(spec.sandboxId)).toEqual([]);
-        await volumesReady(machine.dataDir);
-        await eventually("what was opened is closed", () => openDescriptors() <= openBefore + 1);
-      });
+  for (const { when, name: step } of [...pointsOfAll(createSteps), ...pointsOfAll(startSteps)]) {
+    test(`by a failure ${when} ${step} leaves nothing`, async () => {
+      await volumesReady(machine.dataDir);
+      const openBefore = openDescriptors();
+      machine.faults[when] = (name) => {
+        if (name === step) throw new Error("injected");
+      };
+      const spec = machine.spec();
+      const error = await machine.boot(spec).catch((e: unknown) => e);
+      expect(String(error)).toContain("injected");
+      expect(await machine.driver.list()).toEqual([]);
+      expect(traces(spec.sandboxId)).toEqual([]);
+      await volumesReady(machine.dataDir);
+      await eventually("what was opened is closed", () => openDescriptors() <= openBefore + 1);
+    });
 
-      test(`by kill -9 ${when} ${step} leaves what can be found and removed`, async () => {
-        await machine.close();
-        const id = await dieAt(machine.dataDir, when, step);
-        await machine.reopen();
-        expect((await machine.driver.list()).map((handle) => handle.sandboxId)).toEqual([id]);
-        await machine.destroyAll();
-        expect(await machine.driver.list()).toEqual([]);
-        expect(traces(id)).toEqual([]);
-        // The id is free again: a sandbox can be made with it.
-        const handle = await machine.boot({ ...machine.spec(), sandboxId: id });
-        await machine.driver.destroy(handle);
-      });
-    }
+    test(`by kill -9 ${when} ${step} leaves what can be found and removed`, async () => {
+      await machine.close();
+      const id = await dieAt(machine.dataDir, when, step);
+      await machine.reopen();
+      expect((await machine.driver.list()).map((handle) => handle.sandboxId)).toEqual([id]);
+      await machine.destroyAll();
+      expect(await machine.driver.list()).toEqual([]);
+      expect(traces(id)).toEqual([]);
+      // The id is free again: a sandbox can be made with it.
+      const handle = await machine.boot({ ...machine.spec(), sandboxId: id });
+      await machine.driver.destroy(handle);
+    });
   }
 
   // The steps that have orders for the fork server.
@@ -205,8 +205,7 @@ function openDescriptors(): number {
 }
 
 async function dieAt(dataDir: string, when: string, step: string): Promise<SandboxId> {
-  const script = join(import.meta.dir, "testing/die-at-step.ts");
-  const child = Bun.spawn([process.execPath, script, dataDir, when, step], { stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn([process.execPath, testProgram("die-at-step"), dataDir, when, step], { stdout: "pipe", stderr: "inherit" });
   const id = (await new Response(child.stdout).text()).trim();
   await child.exited;
   expect(child.signalCode).toBe("SIGKILL");

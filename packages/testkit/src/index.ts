@@ -6,7 +6,14 @@ export * from "./leaks/compare.ts";
 export * from "./leaks/ours.ts";
 export * from "./leaks/snapshot.ts";
 export * from "./platform/api.ts";
-export { boxyardCommand, COMMAND_BUNDLE, COMMAND_PROGRAM, SERVER_PROGRAMS } from "./platform/bundles.ts";
+export {
+  boxyardCommand,
+  bundleOrSource,
+  COMMAND_BUNDLE,
+  COMMAND_PROGRAM,
+  DRIVER_TEST_PROGRAMS,
+  SERVER_PROGRAMS,
+} from "./platform/bundles.ts";
 export { endsWithin, type ProgramOptions, type ProgramResult, runProgram } from "./platform/child.ts";
 export type { Fault, FaultPoint } from "./platform/faults.ts";
 export { bootPlatform, type PlatformOptions } from "./platform/platform.ts";

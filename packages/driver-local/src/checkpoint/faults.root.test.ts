@@ -8,6 +8,8 @@ import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
+import { type Point, pointsOf, pointsOfAll } from "../testing/points.ts";
+import { testProgram } from "../testing/test-program.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 import { FREE_STEPS, pauseSteps } from "./pause.ts";
 import { rebootSteps, restoreSteps } from "./resume.ts";
@@ -61,7 +63,7 @@ describe("a pause or a resume that is cut off", () => {
     }
     await goesOn(await resume(next));
   };
-  const failAt = (when: "before" | "after", step: string) => {
+  const failAt = (when: Point["when"], step: string) => {
     machine.faults[when] = (name) => {
       if (name !== step) return;
       machine.faults[when] = () => {};
@@ -70,8 +72,7 @@ describe("a pause or a resume that is cut off", () => {
   };
   const dieAt = async (when: string, step: string, memory: boolean, of: SandboxSpec) => {
     await machine.close();
-    const script = join(import.meta.dir, "../testing/die-at-pause.ts");
-    const argv = [process.execPath, script, machine.dataDir, when, step, String(memory), JSON.stringify(of)];
+    const argv = [process.execPath, testProgram("die-at-pause"), machine.dataDir, when, step, String(memory), JSON.stringify(of)];
     const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
     await child.exited;
     expect(child.signalCode).toBe("SIGKILL");
@@ -90,51 +91,50 @@ describe("a pause or a resume that is cut off", () => {
       }
     });
 
-  for (const when of ["before", "after"] as const) {
-    for (const step of pauseSteps.map(({ name }) => name)) {
-      test(`a pause that fails ${when} ${step} lets the sandbox run on`, async () => {
-        const handle = await counting();
-        failAt(when, step);
-        expect(String(await pause(handle).catch((e: unknown) => e))).toContain("injected");
-        expect([await machine.driver.generation(spec.sandboxId), (await machine.driver.inspect(handle)).phase]).toEqual([
-          undefined,
-          "running",
-        ]);
-        expect(existsSync(join(machine.dataDir, "pool/generations", spec.sandboxId, "1"))).toBe(false);
-        await isUsable(handle, 2);
-      });
-    }
+  const freeSteps = FREE_STEPS.map((name) => ({ name }));
+  for (const { when, name: step } of pointsOfAll(pauseSteps)) {
+    test(`a pause that fails ${when} ${step} lets the sandbox run on`, async () => {
+      const handle = await counting();
+      failAt(when, step);
+      expect(String(await pause(handle).catch((e: unknown) => e))).toContain("injected");
+      expect([await machine.driver.generation(spec.sandboxId), (await machine.driver.inspect(handle)).phase]).toEqual([
+        undefined,
+        "running",
+      ]);
+      expect(existsSync(join(machine.dataDir, "pool/generations", spec.sandboxId, "1"))).toBe(false);
+      await isUsable(handle, 2);
+    });
+  }
 
-    for (const step of [...pauseSteps.map(({ name }) => name), ...FREE_STEPS]) {
-      test(`a pause that is killed ${when} ${step} is complete or undone`, async () => {
-        const handle = await counting();
-        await dieAt(when, step, true, spec);
-        await isUsable(handle, 2);
-      });
-    }
+  for (const { when, name: step } of pointsOf([...pauseSteps, ...freeSteps], ["complete", FREE_STEPS.at(-1)])) {
+    test(`a pause that is killed ${when} ${step} is complete or undone`, async () => {
+      const handle = await counting();
+      await dieAt(when, step, true, spec);
+      await isUsable(handle, 2);
+    });
+  }
 
-    for (const step of FREE_STEPS) {
-      test(`a pause that fails ${when} ${step}, after its generation was whole, leaves the sandbox paused`, async () => {
+  for (const { when, name: step } of pointsOfAll(freeSteps)) {
+    test(`a pause that fails ${when} ${step}, after its generation was whole, leaves the sandbox paused`, async () => {
+      const handle = await counting();
+      failAt(when, step);
+      await pause(handle);
+      expect((await machine.driver.inspect(handle)).phase).toBe("paused");
+      await goesOn(await resume(2));
+    });
+  }
+
+  for (const memory of [true, false]) {
+    for (const { when, name: step } of pointsOfAll(memory ? restoreSteps : rebootSteps)) {
+      test(`a resume ${memory ? "" : "from the disk "}that fails or is killed ${when} ${step} leaves it paused`, async () => {
         const handle = await counting();
-        failAt(when, step);
         await pause(handle);
+        failAt(when, step);
+        expect(String(await resume(2, memory).catch((e: unknown) => e))).toContain("injected");
         expect((await machine.driver.inspect(handle)).phase).toBe("paused");
-        await goesOn(await resume(2));
+        await dieAt(when, step, memory, { ...spec, incarnation: 3 });
+        await isUsable(handle, 4);
       });
-    }
-
-    for (const memory of [true, false]) {
-      for (const step of (memory ? restoreSteps : rebootSteps).map(({ name }) => name)) {
-        test(`a resume ${memory ? "" : "from the disk "}that fails or is killed ${when} ${step} leaves it paused`, async () => {
-          const handle = await counting();
-          await pause(handle);
-          failAt(when, step);
-          expect(String(await resume(2, memory).catch((e: unknown) => e))).toContain("injected");
-          expect((await machine.driver.inspect(handle)).phase).toBe("paused");
-          await dieAt(when, step, memory, { ...spec, incarnation: 3 });
-          await isUsable(handle, 4);
-        });
-      }
     }
   }
 

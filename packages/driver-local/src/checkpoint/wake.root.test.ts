@@ -9,6 +9,8 @@ import { readInstance } from "../setup/index.ts";
 import { readRecord } from "../state/record.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
+import { pointsOfAll } from "../testing/points.ts";
+import { testProgram } from "../testing/test-program.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 import { KEEP_FROZEN } from "./pause.ts";
 import { wakeSteps } from "./wake.ts";
@@ -194,37 +196,36 @@ describe("a paused sandbox that stays in memory", () => {
   });
 
   const dieAt = async (when: string, step: string, memory: boolean, of: SandboxSpec, lingerMs: string) => {
-    const script = join(import.meta.dir, "../testing/die-at-pause.ts");
-    const argv = [process.execPath, script, machine.dataDir, when, step, String(memory), JSON.stringify(of), lingerMs];
+    const argv = [process.execPath, testProgram("die-at-pause"), machine.dataDir, when, step, String(memory), JSON.stringify(of), lingerMs];
     const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
     await child.exited;
     expect(child.signalCode).toBe("SIGKILL");
   };
 
+  for (const { when, name: step } of pointsOfAll(wakeSteps)) {
+    test(`whose wake fails ${when} ${step} is resumed from its image, disk included`, async () => {
+      await pause();
+      const before = machine.initPid(handle);
+      machine.faults[when] = (name) => {
+        if (name === step) throw new Error("injected");
+      };
+      handle = await resume(2);
+      expect(machine.initPid(handle)).not.toBe(before);
+      await goesOn(handle);
+    });
+
+    test(`whose server is killed ${when} ${step} of its wake is paused`, async () => {
+      await machine.close();
+      // A pause and a resume in one process, which is killed during the resume.
+      await dieAt(when, step, true, { ...spec, incarnation: 1 }, "300000");
+      await machine.reopen();
+      expect((await machine.driver.revert(spec.sandboxId)).incarnation).toBe(1);
+      await isGone();
+      await goesOn(await resume(3));
+    });
+  }
+
   for (const when of ["before", "after"] as const) {
-    for (const step of wakeSteps.map(({ name }) => name)) {
-      test(`whose wake fails ${when} ${step} is resumed from its image, disk included`, async () => {
-        await pause();
-        const before = machine.initPid(handle);
-        machine.faults[when] = (name) => {
-          if (name === step) throw new Error("injected");
-        };
-        handle = await resume(2);
-        expect(machine.initPid(handle)).not.toBe(before);
-        await goesOn(handle);
-      });
-
-      test(`whose server is killed ${when} ${step} of its wake is paused`, async () => {
-        await machine.close();
-        // A pause and a resume in one process, which is killed during the resume.
-        await dieAt(when, step, true, { ...spec, incarnation: 1 }, "300000");
-        await machine.reopen();
-        expect((await machine.driver.revert(spec.sandboxId)).incarnation).toBe(1);
-        await isGone();
-        await goesOn(await resume(3));
-      });
-    }
-
     test(`whose ${KEEP_FROZEN} fails ${when} is paused without staying in memory`, async () => {
       machine.faults[when] = (name) => {
         if (name === KEEP_FROZEN) throw new Error("injected");

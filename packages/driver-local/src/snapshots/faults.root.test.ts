@@ -7,17 +7,14 @@ import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
 import { withCriu } from "../testing/other-criu.ts";
+import { type Point, pointsOf } from "../testing/points.ts";
+import { testProgram } from "../testing/test-program.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 import { captureSteps } from "./capture.ts";
 import { createFromDiskSteps, createFromMemorySteps, rollBackToDiskSteps, rollBackToMemorySteps, startFromMemorySteps } from "./steps.ts";
 
 const COUNT = "/root/count";
-const LAST = ["completeSnapshot", "awaitAgent"];
-/** Each point between two steps once: before each step, and after the last. */
-const pointsOf = (steps: readonly { readonly name: string }[]) =>
-  steps.flatMap(({ name }) =>
-    (LAST.includes(name) ? (["before", "after"] as const) : (["before"] as const)).map((when) => ({ when, name })),
-  );
+const ENDS = ["completeSnapshot", "awaitAgent"];
 
 /** Every step of a capture, of a start from a snapshot and of a rollback fails once and is killed once. */
 describe("snapshots that are cut off", () => {
@@ -65,8 +62,7 @@ describe("snapshots that are cut off", () => {
   };
   const dieAt = async ({ when, name }: Point, memory: boolean, spec: SandboxSpec) => {
     await machine.close();
-    const script = join(import.meta.dir, "../testing/die-at-snapshot.ts");
-    const argv = [process.execPath, script, machine.dataDir, when, name, String(memory), JSON.stringify(spec)];
+    const argv = [process.execPath, testProgram("die-at-snapshot"), machine.dataDir, when, name, String(memory), JSON.stringify(spec)];
     const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
     await child.exited;
     expect(child.signalCode).toBe("SIGKILL");
@@ -82,7 +78,7 @@ describe("snapshots that are cut off", () => {
   for (const memory of [true, false]) {
     const kind = memory ? "with memory" : "disk only";
 
-    for (const point of pointsOf(captureSteps)) {
+    for (const point of pointsOf(captureSteps, ENDS)) {
       test(`a capture ${kind} that fails or is killed ${point.when} ${point.name}: the source runs on, and can be captured`, async () => {
         failAt(point);
         expect(await failure(capture(memory))).toContain("injected");
@@ -100,7 +96,7 @@ describe("snapshots that are cut off", () => {
     }
 
     const startSteps = memory ? [...createFromMemorySteps, ...startFromMemorySteps] : createFromDiskSteps.slice(0, 3);
-    for (const point of pointsOf(startSteps)) {
+    for (const point of pointsOf(startSteps, ENDS)) {
       test(`a start ${kind} that fails or is killed ${point.when} ${point.name} leaves nothing, and can be tried again`, async () => {
         await capture(memory);
         const spec = specFrom(memory);
@@ -117,7 +113,7 @@ describe("snapshots that are cut off", () => {
   }
 
   for (const memory of [true, false]) {
-    for (const point of pointsOf(memory ? rollBackToMemorySteps : rollBackToDiskSteps.slice(1, 4))) {
+    for (const point of pointsOf(memory ? rollBackToMemorySteps : rollBackToDiskSteps.slice(1, 4), ENDS)) {
       const kind = memory ? "with memory" : "to the disk alone";
       test(`a rollback ${kind} that fails or is killed ${point.when} ${point.name} leaves it paused as it was`, async () => {
         const { spec, handle } = await counting();
@@ -183,8 +179,3 @@ describe("snapshots that are cut off", () => {
     await machine.driver.thaw(source.handle);
   });
 });
-
-interface Point {
-  readonly when: "before" | "after";
-  readonly name: string;
-}

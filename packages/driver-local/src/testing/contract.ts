@@ -11,6 +11,7 @@ import { copyOf } from "../state/record.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { exec, initAgent } from "./exec.ts";
 import { TestMachine } from "./machine.ts";
+import { testProgram } from "./test-program.ts";
 
 export interface LocalContract {
   /** Default: the driver's choice. */
@@ -57,8 +58,10 @@ async function makeSubject(runtime: RuntimeName | undefined, lingerMs: number): 
 
 async function leaveHalfMade(machine: TestMachine): Promise<SandboxHandle> {
   await machine.close();
-  const script = join(import.meta.dir, "die-at-step.ts");
-  const child = Bun.spawn([process.execPath, script, machine.dataDir, "before", "create"], { stdout: "pipe", stderr: "inherit" });
+  const child = Bun.spawn([process.execPath, testProgram("die-at-step"), machine.dataDir, "before", "create"], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   const sandboxId = (await new Response(child.stdout).text()).trim() as SandboxId;
   await child.exited;
   return { driver: "local", sandboxId, incarnation: 1 };

@@ -8,7 +8,14 @@ export const SERVER_PROGRAMS = { plain: "packages/server/src/main.ts", faulty: "
 export const COMMAND_PROGRAM = "packages/cli/src/main.ts";
 export const COMMAND_BUNDLE = "boxyard";
 
-/** The bundle of a program of the server, which starts with less CPU time, where the test run has made it. */
+/** Programs of the driver's tests that kill themselves at a step of the driver. */
+export const DRIVER_TEST_PROGRAMS = {
+  "die-at-pause": "packages/driver-local/src/testing/die-at-pause.ts",
+  "die-at-snapshot": "packages/driver-local/src/testing/die-at-snapshot.ts",
+  "die-at-step": "packages/driver-local/src/testing/die-at-step.ts",
+} as const;
+
+/** The bundle of a program, which starts with less CPU time, where the test run has made it. */
 export function bundleOrSource(source: string): string {
   return bundle(source.replace(/\.ts$/, ".js")) ?? source;
 }
