@@ -121,7 +121,7 @@ describe("change", () => {
     const { standIn, lease } = await plugIn(networks, "gone");
     await standIn.end();
     await networks.detach(lease);
-    await expect(networks.change(lease, INTERNET)).rejects.toMatchObject({ reason: "unknown_lease" });
+    expect(await networks.change(lease, INTERNET).catch((error: unknown) => error)).toMatchObject({ reason: "unknown_lease" });
   });
 });
 
@@ -190,9 +190,9 @@ describe("attach and detach", () => {
   test("an attach that fails leaves nothing after a detach", async () => {
     const networks = await openOne();
     const lease = networks.allocate("inobody" as SandboxId, 1);
-    await expect(networks.attach(lease, 2 ** 22 + 1, INTERNET)).rejects.toMatchObject({ code: "not_found" });
+    expect(await networks.attach(lease, 2 ** 22 + 1, INTERNET).catch((error: unknown) => error)).toMatchObject({ code: "not_found" });
     await networks.detach(lease);
-    await expect(networks.attach(lease, process.pid, INTERNET)).rejects.toMatchObject({ reason: "unknown_lease" });
+    expect(await networks.attach(lease, process.pid, INTERNET).catch((error: unknown) => error)).toMatchObject({ reason: "unknown_lease" });
     expect(await routerLinks()).not.toContain(lease.link);
   });
 
@@ -244,7 +244,10 @@ describe("a restart", () => {
 
   test("is refused while the other server runs", async () => {
     await openOne();
-    await expect(openNetwork(config())).rejects.toMatchObject({ code: "failed_precondition", reason: "already_open" });
+    expect(await openNetwork(config()).catch((error: unknown) => error)).toMatchObject({
+      code: "failed_precondition",
+      reason: "already_open",
+    });
   });
 
   test("restores what another program removed: rules, link, forwarding, name server's address", async () => {
@@ -344,7 +347,7 @@ describe("the range", () => {
     const netlink = new NetlinkSocket(NETLINK_ROUTE);
     netlink.request(newAddress(parseAddress("10.218.44.1") ?? 0, 50));
     netlink.close();
-    await expect(openNetwork(config())).rejects.toMatchObject({
+    expect(await openNetwork(config()).catch((error: unknown) => error)).toMatchObject({
       code: "failed_precondition",
       reason: "network_overlap",
       message: expect.stringContaining("10.218.44.1/32 is an address of the machine on eth0"),
