@@ -1,6 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram } from "@boxyard/testkit";
+import { CHECKOUT, type ProgramOptions, readTestConfig, runProgram, spreadDirectories } from "@boxyard/testkit";
 import { onePerCache } from "./cache-lock.ts";
 
 const DIRECTORY = join(CHECKOUT, "e2e/clients");
@@ -20,7 +20,9 @@ async function installOnce(
   await onePerCache(`clients-${kind}`, async () => {
     if (existsSync(directory)) return;
     const unfinished = `${directory}.${process.pid}`;
-    mkdirSync(unfinished, { recursive: true });
+    mkdirSync(join(directory, ".."), { recursive: true });
+    spreadDirectories(join(directory, ".."));
+    mkdirSync(unfinished);
     try {
       await install(unfinished);
       renameSync(unfinished, directory);

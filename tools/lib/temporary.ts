@@ -1,8 +1,8 @@
-import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { processStat } from "@boxyard/core/process-stat";
+import { spreadDirectories } from "@boxyard/testkit";
 
 /** `boxyard-tests-<pid>-<start>`: the start, in clock ticks since boot, distinguishes the process from a later one with the same pid. */
 const NAME = /^boxyard-tests-(\d+)-(\d+)$/;
@@ -14,17 +14,8 @@ const NAME = /^boxyard-tests-(\d+)-(\d+)$/;
 export function makeTemporaryDirectory(parent = tmpdir(), pid = process.pid): string {
   const path = join(parent, `boxyard-tests-${pid}-${processStat(pid)?.startTicks}`);
   mkdirSync(path, { recursive: true, mode: 0o755 });
-  spread(path);
+  spreadDirectories(path);
   return path;
-}
-
-/**
- * Tells ext4 to put each directory that is made in this one into a part of the disk of its own (chattr(1), `T`). ext4 does not use the inode of a
- * removed file again for some minutes: it looks at each such inode of a directory's part of the disk for every new file. Tests remove
- * so many files that a new one took up to 0.5 ms of CPU time, instead of 0.02 ms. Other file systems refuse, and do not need it.
- */
-export function spread(path: string): void {
-  spawnSync("chattr", ["+T", path], { stdio: "ignore" });
 }
 
 /**

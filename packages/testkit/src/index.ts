@@ -21,3 +21,4 @@ export type { LogLine, Platform } from "./platform/running-platform.ts";
 export { startPostgres, type TestPostgres } from "./postgres.ts";
 export { type Capability, lacks } from "./requires.ts";
 export { makeSmallDisk, type SmallDisk } from "./small-disk.ts";
+export { spreadDirectories } from "./spread-directories.ts";
