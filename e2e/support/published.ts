@@ -83,7 +83,7 @@ async function pythonProgram(): Promise<string> {
   return (await mustRun(["python3", "-c", "import sys; print(sys.executable)"], {})).trim();
 }
 
-/** Installs Python packages in a fifth of pip's CPU time. */
+/** Installs Python packages in a quarter of pip's CPU time. */
 const UV = "uv==0.13.9";
 
 /** Path of uv's program, which the machine's own pip installs. */
