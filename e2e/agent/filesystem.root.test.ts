@@ -394,7 +394,8 @@ open("bottom", "w").close()'`,
   });
 
   test("20,000 files are removed while others are answered", async () => {
-    await asRoot(agent, "mkdir -p /home/user/lots/a && cd /home/user/lots/a && seq 1 20000 | xargs touch");
+    const files = "python3 -c 'import os\nfor i in range(20000): os.mknod(str(i))'";
+    await asRoot(agent, `mkdir -p /home/user/lots/a && cd /home/user/lots/a && ${files}`);
     const removing = call("Remove", { path: "lots" });
     expect(await answersDuring(agent, removing)).toBeGreaterThan(5);
     expect((await removing).status).toBe(200);

@@ -76,6 +76,9 @@ async function directory(): Promise<string> {
   return path;
 }
 
+/** Makes that many files, a call and an event for each; touch(1) makes five calls. */
+const manyFiles = (number: number | string) => `python3 -c 'import os\nfor i in range(${number}): os.mknod(str(i))'`;
+
 /** The kernel keeps 16,384 events: on a machine that gives the agent no turn for a tenth of a second it loses some, and the watch says so. */
 async function unlessKernelLost(attempt: () => Promise<boolean>): Promise<void> {
   for (let attempts = 0; attempts < 5; attempts++) if (await attempt()) return;
@@ -244,13 +247,13 @@ describe("WatchDir", () => {
       const path = await directory();
       const seen = await watch({ path, recursive: true });
       const created = () => new Set(seen.events.filter((event) => event.startsWith("CREATE "))).size;
-      await asRoot(agent, `cd ${path} && seq 1 30000 | xargs touch && touch last`);
+      await asRoot(agent, `cd ${path} && ${manyFiles(30_000)} && touch last`);
       await seen.until("CREATE last");
       if (seen.events.includes("WRITE .")) return false;
       expect(created()).toBe(30_001);
       await asRoot(
         agent,
-        `mkdir ${path}-many && cd ${path}-many && seq 1 17000 | xargs touch && mv ${path}-many ${path}/many && touch ${path}/end`,
+        `mkdir ${path}-many && cd ${path}-many && ${manyFiles(17_000)} && mv ${path}-many ${path}/many && touch ${path}/end`,
       );
       await seen.until("CREATE end");
       await eventually("all are told", () => created() >= 47_003);
@@ -265,7 +268,8 @@ describe("WatchDir", () => {
     await asRoot(agent, `mkdir -p ${path}/a/b`);
     const seen = await watch({ path, recursive: true });
     // Nobody takes the events meanwhile, more than the kernel keeps.
-    const flood = `n=$(cat /proc/sys/fs/inotify/max_queued_events); cd ${path}; seq 1 $n | xargs touch; mv a c; mkdir -p new/deep`;
+    const kept = 'int(open("/proc/sys/fs/inotify/max_queued_events").read())';
+    const flood = `cd ${path}; ${manyFiles(`${kept} + 1`)}; mv a c; mkdir -p new/deep`;
     await asRoot(agent, `${AGENT_PID}; kill -STOP $pid; (${flood}); kill -CONT $pid`);
     await seen.until("WRITE .");
     const before = seen.events.length;
@@ -381,8 +385,12 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
   test("a buffer that nobody empties is bounded, says that some are lost, and goes on", async () => {
     const path = await directory();
     const { watcherId } = await ok("CreateWatcher", { path });
-    const names = "seq -f '%0240.0f' 1 4000";
-    for (let i = 0; i < 3; i++) await asRoot(agent, `cd ${path} && ${names} | xargs touch && ${names} | xargs rm`);
+    const change = `import os
+names = ["%0240d" % i for i in range(4000)]
+for _ in range(3):
+    for name in names: os.mknod(name); os.utime(name)
+    for name in names: os.unlink(name)`;
+    await asRoot(agent, `cd ${path} && python3 -c '${change}'`);
     // Time alone: events that the kernel still has to tell come meanwhile, and nothing says which is the last.
     await Bun.sleep(200);
     const events = await poll(watcherId);
