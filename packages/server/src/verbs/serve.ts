@@ -57,11 +57,14 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
   }
 }
 
-/** Reads the machine's settings once, for the first build: that starts `apt-config`, and most servers build nothing soon after their start. */
+/** Reads the machine's settings once, for the first build: that starts `apt-config`, and many servers build nothing. The next build retries a read that failed. */
 function settingsOf(machine: Machine, { authorities }: ServerConfig): () => Promise<BuildSettings> {
   let read: Promise<BuildSettings> | undefined;
   return () => {
-    read ??= machine.buildSettings(BUILD_DIRECTORY, { authorities });
+    read ??= machine.buildSettings(BUILD_DIRECTORY, { authorities }).catch((error: unknown) => {
+      read = undefined;
+      throw error;
+    });
     return read;
   };
 }
