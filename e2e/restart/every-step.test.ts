@@ -77,7 +77,7 @@ describe("kill -9 in a create", () => {
     test(`before ${point.layer}'s ${point.step} leaves nothing of it`, async () => {
       const before = takeSnapshot();
       const log = await dieDuring(point, create);
-      const others = log().filter(({ msg, cause }) => msg === "sandbox not adopted" && cause === "half_made");
+      const others = log().filter(({ msg, cause }) => msg === "sandbox not adopted" && cause === "unfinished");
       // Before its intent is written nothing is known of it, for nothing is there.
       expect(others).toHaveLength(point.step === "create intent" ? 0 : 1);
       await onlyBystander(log);

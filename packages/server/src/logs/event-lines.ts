@@ -11,7 +11,7 @@ const CAUSES: Readonly<Record<EndCause, string>> = {
   unknown: "the cause is not known",
   lost: "it was found missing",
   unresponsive: "its agent no longer answered",
-  half_made: "the server ended while it was being made",
+  unfinished: "the server ended while it was being made",
   released: "the operator removed all sandboxes",
   owner_gone: "the server that built in it ended",
 };

@@ -11,7 +11,7 @@ export type EndCause =
   | "out_of_memory"
   | "unknown"
   | "lost"
-  | "half_made"
+  | "unfinished"
   | "released"
   | "owner_gone"
   | "unresponsive";

@@ -197,7 +197,7 @@ describe("a request to the sandbox while a pause is under way", () => {
 
 test("a request that does not wake it is 409 while another client resumes it, and reaches it then", async () => {
   const resuming = Promise.withResolvers<void>();
-  const before = (point: string) => (point === "resume bringBack" ? resuming.promise : undefined);
+  const before = (point: string) => (point === "resume start" ? resuming.promise : undefined);
   await using server = await TestServer.start({ observer: { before } });
   const { sandboxID, envdAccessToken } = await server.create();
   expect((await server.call("POST", `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);

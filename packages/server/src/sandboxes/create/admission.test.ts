@@ -10,7 +10,7 @@ beforeEach(async () => {
   resumes = Promise.withResolvers();
   isHeld = false;
   const before = async (point: string) => {
-    if (point !== "resume intent" && point !== "rollback bringBack") return;
+    if (point !== "resume intent" && point !== "rollback start") return;
     isHeld = true;
     await resumes.promise;
   };

@@ -32,7 +32,7 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
     const status = await driver.recover(handle);
     if (handle.incarnation !== record.incarnation) return remove("lost");
     if (status.phase === "stopped") return remove(status.exit?.reason ?? "unknown");
-    if (status.phase !== "running") return remove("half_made");
+    if (status.phase !== "running") return remove("unfinished");
     // The agent may have frozen commands for a pause: `thaw` lets these go on too.
     if (driver.capabilities.freeze && (status.frozen || wasInterrupted(record))) await driver.thaw(handle);
     // A server that died during a change of the rules leaves other rules than the record's.
@@ -92,12 +92,12 @@ const undoReplacement: Ask = async (parts, record, handle) => {
 
 /** A paused sandbox has no processes to look for, and is never removed for lack of them. */
 const stayPaused: Ask = async () => ({ next: "paused" });
-const halfMade: Ask = async () => remove("half_made");
+const removeUnfinished: Ask = async () => remove("unfinished");
 const finishRemoval: Ask = async (_parts, record) => remove(record.reason ?? "unknown");
 
 /** For each state in which a dead server can leave a sandbox: what the next server does. */
 export const ANSWERS: Readonly<Record<LivingState, Ask>> = {
-  creating: halfMade,
+  creating: removeUnfinished,
   running: recover,
   pausing: finishOrUndoPause,
   snapshotting: recover,

@@ -42,8 +42,8 @@ export async function initAgent({ parts, sandbox }: TransitionContext, begin: Be
   if (sandbox.incarnation) sandbox.incarnation.address = address;
 }
 
-const bringBack: Step<ResumeContext> = {
-  name: "bringBack",
+const start: Step<ResumeContext> = {
+  name: "start",
   run: (context, undo, signal) => startFrom(context, context, undo, signal),
 };
 const init: Step<ResumeContext> = { name: "init", run: (context, _undo, signal) => initAgent(context, context, signal) };
@@ -60,7 +60,7 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
   memoryToTake: async ({ parts, sandbox }, { memory }) => (memory ? ((await parts.driver.generation(sandbox.id))?.memoryBytes ?? 0) : 0),
   prepare: (base, input) => ({ ...base, ...input }),
   intent: ({ sandbox }) => ({ incarnation: sandbox.record.incarnation + 1 }),
-  steps: [bringBack, init],
+  steps: [start, init],
   result: (context) => started(context, context.timeoutMs),
   done(context, took) {
     context.parts.events.resumed(context.sandbox.record, took);

@@ -52,8 +52,8 @@ export function withNextIncarnation({ before }: Pick<RollbackContext, "before">,
   return { incarnation: before.incarnation + 1, settings: { ...before.settings, pauseMode } };
 }
 
-const bringBack: Step<RollbackContext> = {
-  name: "bringBack",
+const start: Step<RollbackContext> = {
+  name: "start",
   run: (context, undo, signal) => startFrom(context, { memory: context.from.memory, from: context.from }, undo, signal),
 };
 const init: Step<RollbackContext> = {
@@ -104,7 +104,7 @@ export const rollback: Transition<RollbackInput, RollbackContext> = {
     const timeoutMs = record.state === "running" ? record.endAt - base.parts.clock.now() : record.facts.timeoutMs;
     return { ...base, ...input, before: record, timeoutMs, isKept: false, runsAsBefore: false };
   },
-  steps: [freeze, keep, changeIncarnation, bringBack, init],
+  steps: [freeze, keep, changeIncarnation, start, init],
   settled(context) {
     if (!context.isKept) return undefined;
     if (context.runsAsBefore) return { state: "running", ...started(context, context.timeoutMs) };
