@@ -48,7 +48,8 @@ for (const [shell, { install, start, setUp }] of Object.entries(SHELLS)) {
     mkdirSync(join(install, ".."), { recursive: true });
     writeFileSync(install, script.stdout);
     await using sandbox = await sandboxOf(platform());
-    const env = { ...platform().env, HOME: home, PATH: `${join(home, "bin")}:${process.env.PATH}` };
+    // Without XDG_RUNTIME_DIR, fish makes a directory in /tmp.
+    const env = { ...platform().env, HOME: home, XDG_RUNTIME_DIR: home, PATH: `${join(home, "bin")}:${process.env.PATH}` };
     await using terminal = await Terminal.open(env, { cols: 110, rows: 40 });
     await terminal.type(`cd ${join(home, "work")}; ${start}`);
     if (setUp) await terminal.type(setUp);
