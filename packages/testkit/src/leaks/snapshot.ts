@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { parseStat } from "@boxyard/core/process-stat";
 
 /**
  * What a sandbox platform can leave behind on a machine, as lists of lines: one line is one thing, and two snapshots are compared line by
@@ -19,7 +20,7 @@ export interface Snapshot {
   readonly userIds: readonly string[];
   /** Control groups named `boxyard-…`, in every hierarchy. */
   readonly cgroups: readonly string[];
-  /** Processes in such a group, or started with the marker. */
+  /** Processes in such a group, or started with the marker; not those that only await the machine's init. */
   readonly processes: readonly string[];
   /** Owner and mode of every device node of the machine. */
   readonly devices: readonly string[];
@@ -160,10 +161,17 @@ function processes(marker: string | undefined): string[] {
     const inGroup = groups.some((line) => line.includes("/boxyard-"));
     const marked = marker !== undefined && `\0${text(`/proc/${pid}/environ`)}`.includes(`\0${marker}`);
     const spareOf = groups.find((line) => SPARE.test(line))?.split(":")[2];
+    if (inGroup && awaitsInit(text(`/proc/${pid}/stat`))) continue;
     if (spareOf) found.push(`a child in ${spareOf.replace(SPARE, "/spare")}`);
     else if (inGroup || marked) found.push(`${pid}: ${text(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim()}`);
   }
   return found;
+}
+
+/** Whether a process has ended and only the machine's init can reap it. Some init programs look once a second. `stat`: the text of `/proc/<pid>/stat`. */
+export function awaitsInit(stat: string): boolean {
+  const { state, parentPid } = parseStat(stat);
+  return state === "Z" && parentPid === 1;
 }
 
 /** Nodes that come and go by themselves (terminals) are left out. */
