@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { Capacity } from "../../runtime/types.ts";
 import { boot, health, never, reasonOf, type Subject, TIMEOUT_MS } from "../subject.ts";
 
 /** Tests of `stats`, `capacity`, `reclaim`, `fingerprint` and `release`. */
@@ -23,26 +24,18 @@ export function accountTests(subject: Subject): void {
     "the capacity says how much is free, and does not count as free what a running sandbox uses",
     async () => {
       const { driver } = subject();
-      const before = await driver.capacity();
-      const handle = await boot(subject());
-      const during = await driver.capacity();
-      await driver.destroy(handle);
-      const after = await driver.capacity();
-      for (const { memoryFreeBytes, memoryLimitBytes, processesFree, processLimit, diskFreeBytes, diskLimitBytes } of [
-        before,
-        during,
-        after,
-      ]) {
-        for (const [free, whole] of [
-          [memoryFreeBytes, memoryLimitBytes],
-          [processesFree, processLimit],
-          [diskFreeBytes, diskLimitBytes],
-        ] as const) {
-          expect([free >= 0, free <= whole, whole > 0]).toEqual([true, true, true]);
-        }
+      // Other programs of the machine start and end processes too, so one round of these must show it.
+      const rounds: boolean[] = [];
+      while (rounds.length < 5 && !rounds.includes(true)) {
+        const before = await driver.capacity();
+        const handle = await boot(subject());
+        const during = await driver.capacity();
+        await driver.destroy(handle);
+        const after = await driver.capacity();
+        for (const capacity of [before, during, after]) expectWithinLimits(capacity);
+        rounds.push(during.processesFree < before.processesFree && during.processesFree < after.processesFree);
       }
-      expect(during.processesFree).toBeLessThan(before.processesFree);
-      expect(during.processesFree).toBeLessThan(after.processesFree);
+      expect(rounds).toContain(true);
     },
     TIMEOUT_MS,
   );
@@ -86,4 +79,15 @@ export function accountTests(subject: Subject): void {
       if (check.status !== "ok") expect(check.fix).toBeTruthy();
     }
   });
+}
+
+function expectWithinLimits(capacity: Capacity): void {
+  const { memoryFreeBytes, memoryLimitBytes, processesFree, processLimit, diskFreeBytes, diskLimitBytes } = capacity;
+  for (const [free, whole] of [
+    [memoryFreeBytes, memoryLimitBytes],
+    [processesFree, processLimit],
+    [diskFreeBytes, diskLimitBytes],
+  ] as const) {
+    expect([free >= 0, free <= whole, whole > 0]).toEqual([true, true, true]);
+  }
 }
