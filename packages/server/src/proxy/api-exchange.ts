@@ -1,4 +1,5 @@
 import { AppError } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
 import {
   ByteBuilder,
   ChunkedDecoder,
@@ -34,22 +35,27 @@ const STREAMED = /^(text\/event-stream|application\/(x-ndjson|x-tar))(;|$)/;
 /** A client that takes nothing of a stream for longer is cut off. */
 const STALL_MS = 120_000;
 
+export interface ApiExchangeOptions {
+  readonly api: ApiHandler;
+  readonly logger: Logger;
+}
+
 /** A request to the platform API: its body is read when the handler asks for it. */
 export class ApiExchange implements Exchange, ApiCall {
   readonly bodyIdleMs = BODY_IDLE_MS;
   private readonly request: RequestHead;
   private readonly client: ClientConnection;
-  private readonly handler: ApiHandler;
+  private readonly options: ApiExchangeOptions;
   private readonly gone = new AbortController();
   private readonly collected = new BodyCollector();
   private readonly decoder: ChunkedDecoder | undefined;
   private answered = false;
   private wake: (() => void) | undefined;
 
-  constructor(request: RequestHead, client: ClientConnection, handler: ApiHandler) {
+  constructor(request: RequestHead, client: ClientConnection, options: ApiExchangeOptions) {
     this.request = request;
     this.client = client;
-    this.handler = handler;
+    this.options = options;
     this.decoder = request.framing.kind === "chunked" ? new ChunkedDecoder() : undefined;
   }
 
@@ -95,7 +101,7 @@ export class ApiExchange implements Exchange, ApiCall {
     const head = this.request.method === "HEAD";
     try {
       const request = this.toRequest();
-      const response = request ? await this.handler(request, this) : invalidHost();
+      const response = request ? await this.options.api(request, this) : invalidHost();
       const fields = [...response.headers, ...CORS] as [string, string][];
       if (response.body && !head && STREAMED.test(response.headers.get("content-type") ?? "")) {
         await this.stream(response.status, fields, response.body);
@@ -107,8 +113,12 @@ export class ApiExchange implements Exchange, ApiCall {
       const keep = this.endsKept();
       this.client.write(ownResponse(response.status, plain, body, { close: !keep, head }));
       this.client.endResponse(keep);
-    } catch {
+    } catch (error) {
       if (this.gone.signal.aborted) return;
+      // A handler answers the errors that it knows by itself, and logs them.
+      const { method, target } = this.request;
+      const line = { err: error, method, path: target.split("?", 1)[0]?.slice(0, 200), status: 500 };
+      this.options.logger.error(line, "a request failed outside of its handler");
       this.answered = true;
       this.client.write(jsonResponse(500, { code: 500, message: "Internal server error" }, true, head));
       this.client.endResponse(false);

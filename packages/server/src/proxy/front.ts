@@ -23,6 +23,7 @@ import {
 import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
 import { CLIENT_FIELDS, dispatch, type SandboxTarget } from "./dispatch.ts";
 import type { ExchangeEdit } from "./exchange-edit.ts";
+import { type MethodProblem, methodProblem } from "./methods.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
 import { editByPath } from "./path-form.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
@@ -115,6 +116,8 @@ export class Front implements ClientHost {
   exchange(request: RequestHead, client: ClientConnection): Exchange {
     const target = dispatch(request);
     const head = request.method === "HEAD";
+    const wrong = target.kind === "sandbox" && target.port !== AGENT_PORT ? undefined : methodProblem(request.method);
+    if (wrong) return this.refuseMethod(request, client, wrong);
     switch (target.kind) {
       case "api": {
         const { uploads } = this.options;
@@ -123,7 +126,7 @@ export class Front implements ClientHost {
           upload.start();
           return upload;
         }
-        const exchange = new ApiExchange(request, client, this.options.api);
+        const exchange = new ApiExchange(request, client, this.options);
         exchange.start();
         return exchange;
       }
@@ -221,6 +224,12 @@ export class Front implements ClientHost {
 
   private refuse(request: RequestHead, client: ClientConnection, problem: ProxyProblem): Exchange {
     return this.answer(request, client, (close) => problemResponse(request, problem, close));
+  }
+
+  private refuseMethod(request: RequestHead, client: ClientConnection, { status, message }: MethodProblem): Exchange {
+    const { method, target } = request;
+    this.options.logger.info({ method: method.slice(0, 50), path: target.split("?", 1)[0]?.slice(0, 200), status }, "request");
+    return this.answer(request, client, (close) => jsonResponse(status, { code: status, message }, close));
   }
 
   private answer(request: RequestHead, client: ClientConnection, make: (close: boolean) => Uint8Array): Exchange {

@@ -1,5 +1,5 @@
 import { type Clock, type SandboxId, systemClock } from "@boxyard/core";
-import { silentLogger } from "@boxyard/core/node";
+import { type Logger, silentLogger } from "@boxyard/core/node";
 import type { ApiHandler } from "../proxy/api-exchange.ts";
 import { Front } from "../proxy/front.ts";
 import { type RouteFacts, RouteTable } from "../proxy/route-table.ts";
@@ -13,7 +13,7 @@ export class TestFront {
   readonly routes: RouteTable;
   readonly front: Front;
 
-  constructor(api: ApiHandler = () => new Response("api"), clock: Clock = systemClock, maxClients?: number) {
+  constructor(api: ApiHandler = () => new Response("api"), clock: Clock = systemClock, maxClients?: number, logger: Logger = silentLogger) {
     let front: Front | undefined;
     this.routes = new RouteTable((route) => front?.forget(route));
     front = new Front({
@@ -22,7 +22,7 @@ export class TestFront {
       routes: this.routes,
       api,
       clock,
-      logger: silentLogger,
+      logger,
       ...(maxClients && { maxClients }),
     });
     this.front = front;
