@@ -1,4 +1,4 @@
-import { AppError, type Clock, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
+import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import type { EgressPolicy, SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import { isStoreFault, type SandboxRecord, type Store, type TemplateSpec } from "../store/index.ts";
@@ -113,33 +113,44 @@ export class SandboxService {
         return { record: await this.runResume(sandbox, { timeoutMs: seconds * 1000, memory }), isResumed: true };
       } catch (error) {
         // The state has changed before the sandbox's turn.
-        if (tries < CONNECT_TRIES && error instanceof AppError && error.reason === "wrong_state") continue;
+        if (tries < CONNECT_TRIES && isWrongState(error)) continue;
         throw error;
       }
     }
   }
 
-  /** Resumes a paused sandbox. Throws `not_found`; `aborted`, reason `already_running`, for a sandbox that runs; `resource_exhausted`; `unavailable`. */
+  /**
+   * Resumes a paused sandbox. Of several calls at once one resumes it; the others succeed too, and move its end as `connect` does. Throws `not_found`;
+   * `aborted`, reason `already_running`, for a sandbox that ran when the call came; `resource_exhausted`; `unavailable`.
+   */
   async resume(teamId: TeamId, id: SandboxId, { seconds, memory }: ResumeWish): Promise<SandboxRecord> {
     checkTimeout(seconds, this.parts.maxTimeoutHours);
     const sandbox = this.visible(teamId, id);
+    const wasPaused = visibleState(sandbox.state) === "paused";
     try {
       return await this.runResume(sandbox, { timeoutMs: seconds * 1000, memory });
     } catch (error) {
-      if (!(error instanceof AppError && error.reason === "wrong_state")) throw error;
+      if (!isWrongState(error)) throw error;
+      if (wasPaused && sandbox.state === "running") return this.extend(teamId, id, seconds);
       throw new AppError("aborted", `Sandbox ${id} is already running`, { reason: "already_running", cause: error });
     }
   }
 
-  /** Pauses a running sandbox. When that fails the sandbox runs on: `unavailable`, reason `pause_failed`. Throws `not_found`, `aborted`, `unimplemented`. */
+  /**
+   * Pauses a running sandbox. Of several calls at once one pauses it, with or without memory as that call says; the others succeed too. When the pause
+   * fails the sandbox runs on: `unavailable`, reason `pause_failed`. Throws `not_found`, `unimplemented`, and `aborted` for a sandbox that was paused
+   * when the call came.
+   */
   async pause(teamId: TeamId, id: SandboxId, memory: boolean): Promise<void> {
     const sandbox = this.visible(teamId, id);
     if (this.parts.driver.capabilities.checkpoint === "none")
       throw cannotHere("Sandboxes cannot be paused on this server", "no_checkpoint");
+    const wasPaused = sandbox.state === "paused";
     try {
       await this.parts.engine.run(sandbox, pause, { memory });
     } catch (error) {
-      if (error instanceof AppError && error.reason === "wrong_state") throw cannotPause(id, String(error.details.state));
+      if (isWrongState(error) && !wasPaused && visibleState(sandbox.state) === "paused") return;
+      if (isWrongState(error)) throw cannotPause(id, String(error.details.state));
       throw pauseFailure(error, sandbox.state);
     }
   }
@@ -148,7 +159,7 @@ export class SandboxService {
     const { admission, engine } = this.parts;
     return admission.holdPlace(sandbox, () =>
       engine.run(sandbox, resume, input).catch((error: unknown) => {
-        throw error instanceof AppError && error.reason === "wrong_state" ? error : resumeFailure(error);
+        throw isWrongState(error) ? error : resumeFailure(error);
       }),
     );
   }
@@ -211,6 +222,9 @@ export class SandboxService {
     return sandbox;
   }
 }
+
+/** The state had changed before the sandbox's turn. */
+const isWrongState = (error: unknown): error is AppError => isAppError(error, "wrong_state");
 
 /** What a create takes of a template. `broken`: driver's names of started snapshots that are not used any more; undefined: none is used. */
 function createInput(spec: TemplateSpec, broken: Set<string> | undefined): CreateTemplate {

@@ -39,9 +39,20 @@ describe("pause", () => {
     expect(fake().phase).toBe("paused");
   });
 
-  test("of a paused sandbox is 409, also when two pauses come at once; its timeout cannot be set (404), nor its network (409)", async () => {
+  test("by many at once happens once, and all are 204", async () => {
+    const answers = await Promise.all([{}, { memory: false }, {}, {}].map((body) => post("pause", body)));
+    expect(answers.map(({ status }) => status)).toEqual([204, 204, 204, 204]);
+    expect([(await detail()).state, s.world.faults.calls.filter((verb) => verb === "pause")]).toEqual(["paused", ["pause"]]);
+  });
+
+  test("by many at once that fails is 503 for each, and the sandbox runs on", async () => {
+    for (let i = 0; i < 2; i++) s.world.faults.add("pause", { kind: "fail" });
     const answers = await Promise.all([post("pause", {}), post("pause", {})]);
-    expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
+    expect([answers.map(({ status }) => status), (await detail()).state]).toEqual([[503, 503], "running"]);
+  });
+
+  test("of a paused sandbox is 409; its timeout cannot be set (404), nor its network (409)", async () => {
+    expect((await post("pause", {})).status).toBe(204);
     const message = `Error pausing sandbox - sandbox '${id}' is already paused`;
     expect(await post("pause", {})).toMatchObject({ status: 409, body: { code: 409, message } });
     expect((await post("timeout", { timeout: 10 })).status).toBe(404);
@@ -101,6 +112,16 @@ describe("resume", () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => s.call("POST", `/v2/sandboxes/${id}/connect`)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
     expect(s.world.faults.calls.filter((verb) => verb === "resume")).toHaveLength(1);
+  });
+
+  test("by many of the older calls at once happens once, and all are 201; the end is the latest that was asked for", async () => {
+    await post("pause", {});
+    const from = Date.now();
+    const answers = await Promise.all([100, 300, 200].map((timeout) => post("resume", { timeout })));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+    const { state, endAt } = await detail();
+    expect(state).toBe("running");
+    expect(Date.parse(endAt)).toBeWithin(from + 300_000, Date.now() + 300_001);
   });
 
   test("by the older call is 201, and 409 for a running sandbox", async () => {
