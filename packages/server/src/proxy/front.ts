@@ -188,7 +188,7 @@ export class Front implements ClientHost {
     const request = innerTarget === undefined ? asked : { ...asked, target: innerTarget, derived: {} };
     const edit = innerTarget === undefined ? undefined : editByPath(request);
     const route = routes.find(sandboxId);
-    const sleeper = route && !route.isPausing ? undefined : routes.findSleeper(sandboxId);
+    const sleeper = route && !route.ending ? undefined : routes.findSleeper(sandboxId);
     if (!sleeper) return this.toSandbox(request, client, route, sandboxId, port, edit);
     const problem = refusalToWake(request, sleeper, port, this.wakings.count(sandboxId));
     if (problem) return this.refuse(request, client, problem);

@@ -8,12 +8,16 @@ import type { Guarded, Route, Sleeper } from "./route-table.ts";
 /** Limit of requests in flight to one sandbox, and of requests that wait for the resume of one sandbox. */
 const MAX_FLIGHTS = 4096;
 
-/** The problem because of which a request may not go to this sandbox and port; undefined if it may. */
+/**
+ * The problem because of which a request may not go to this sandbox and port; undefined if it may. A sandbox that is being paused answers as one
+ * that is paused: for the API it is paused already, and clients ask its `/health` to learn that.
+ */
 export function refusal(request: RequestHead, route: Route, port: number): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   if (route.flights.size >= MAX_FLIGHTS) return problems.tooManyConnections(route.sandboxId, MAX_FLIGHTS);
   const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, route);
-  return problem ?? (route.isPausing ? problems.changing(route.sandboxId) : undefined);
+  if (problem || !route.ending) return problem;
+  return route.ending === "pausing" ? problems.sandboxNotFound(route.sandboxId) : problems.changing(route.sandboxId);
 }
 
 /**

@@ -19,9 +19,14 @@ export interface Route {
   readonly flights: Set<Flight>;
   /** How many answers of the agent have come through the proxy: a sign of life. */
   agentAnswers: number;
-  /** True while its sandbox is being paused: requests in flight go on as long as they can, and no others begin. */
-  isPausing: boolean;
+  /**
+   * Set while its sandbox is being paused (`pausing`) or its processes are being replaced (`replacing`): requests in flight go on as long as
+   * they can, and no others begin.
+   */
+  ending: RouteEnding | undefined;
 }
+
+export type RouteEnding = "pausing" | "replacing";
 
 /** What a request for a sandbox's own ports is checked against. */
 export type Guarded = Pick<Route, "sandboxId" | "trafficToken">;
@@ -37,7 +42,7 @@ export interface Flight {
   cut(): void;
 }
 
-export type RouteFacts = Omit<Route, "flights" | "agentAnswers" | "isPausing">;
+export type RouteFacts = Omit<Route, "flights" | "agentAnswers" | "ending">;
 
 /** Every sandbox that requests can reach or wake, in memory only. The engine writes the table; the proxy reads it, and never asks the store. */
 export class RouteTable {
@@ -58,17 +63,17 @@ export class RouteTable {
     this.remove(facts.sandboxId);
     this.sleepers.delete(facts.sandboxId);
     this.changing.delete(facts.sandboxId);
-    this.routes.set(facts.sandboxId, { ...facts, flights: new Set(), agentAnswers: 0, isPausing: false });
+    this.routes.set(facts.sandboxId, { ...facts, flights: new Set(), agentAnswers: 0, ending: undefined });
   }
 
   find(sandboxId: string): Route | undefined {
     return this.routes.get(sandboxId);
   }
 
-  /** Says whether the sandbox of a route is being paused. Does nothing for a sandbox without a route. */
-  markPausing(sandboxId: string, isPausing: boolean): void {
+  /** Says why a route is about to end; undefined if it is not. Does nothing for a sandbox without a route. */
+  markEnding(sandboxId: string, ending: RouteEnding | undefined): void {
     const route = this.routes.get(sandboxId);
-    if (route) route.isPausing = isPausing;
+    if (route) route.ending = ending;
   }
 
   /** From now on requests may wake the sandbox. */

@@ -86,18 +86,17 @@ describe("the platform API while a pause is under way", () => {
     expect([(await paused).status, (await resumed).status, (await detail()).state]).toEqual([204, 201, "running"]);
   });
 
-  test("when the pause fails, a connect finds it running, and a resume is 409", async () => {
+  test("when the pause fails, a connect and a resume find it running", async () => {
     s.world.faults.add("pause", { kind: "fail" });
     const { paused } = await pausing();
     const [connected, resumed] = [post("connect", { timeout: 60 }), post("resume", {})];
     await waits("the connect", Promise.race([connected, resumed]));
     gate.resolve();
-    expect([(await paused).status, (await connected).status, (await resumed).status]).toEqual([503, 200, 409]);
+    expect([(await paused).status, (await connected).status, (await resumed).status]).toEqual([503, 200, 201]);
     expect(s.world.faults.calls).not.toContain("resume");
   });
 
   test.each([
-    ["POST", "pause", {}],
     ["POST", "timeout", { timeout: 60 }],
     ["POST", "refreshes", { duration: 60 }],
     ["POST", "snapshots", {}],
@@ -126,25 +125,21 @@ describe("a request to the sandbox while a pause is under way", () => {
     fetch(`${s.url}/echo`, { ...init, headers: { "Svc-Sandbox-Id": id, "Svc-Sandbox-Port": String(port), ...headers } });
   const token = async () => ({ "X-Access-Token": (await detail()).envdAccessToken as string });
 
-  test("that does not wake it is 409 with Retry-After, and reaches it once the pause has failed", async () => {
+  test("that does not wake it is 502 as if it was paused, and reaches it once the pause has failed", async () => {
     s.world.faults.add("pause", { kind: "fail" });
     const { paused } = await pausing();
     for (const port of [AGENT, 8000]) {
       const answer = await ask(port, await token());
-      expect([answer.status, answer.headers.get("retry-after")]).toEqual([409, "1"]);
-      expect(await answer.json()).toMatchObject({
-        ...{ code: 409, sandboxId: id, sandboxID: id },
-        message: "The sandbox is still transitioning. Try again in a moment.",
-      });
+      expect([answer.status, await answer.json()]).toMatchObject([502, { code: 502, sandboxId: id, message: "The sandbox was not found" }]);
     }
     gate.resolve();
     expect((await paused).status).toBe(503);
     expect((await ask(AGENT, await token())).status).toBe(200);
   });
 
-  test("that does not wake it is 409 until it is paused, and 502 then", async () => {
+  test("that does not wake it is 502 while it is being paused without memory, and after it", async () => {
     const { paused } = await pausing(WAKES, { memory: false });
-    expect((await ask(AGENT, await token())).status).toBe(409);
+    expect((await ask(AGENT, await token())).status).toBe(502);
     gate.resolve();
     expect((await paused).status).toBe(204);
     expect((await ask(AGENT, await token())).status).toBe(502);

@@ -53,7 +53,7 @@ export class Reach {
     if ((state === "creating" || state === "resuming" || isReplaced(state)) && sandbox.incarnation === undefined)
       sandbox.incarnation = new Incarnation(sandbox.handle);
     if (state === "running") this.open(sandbox);
-    this.parts.routes.markPausing(sandbox.id, state === "pausing" || isReplaced(state));
+    this.parts.routes.markEnding(sandbox.id, state === "pausing" ? "pausing" : isReplaced(state) ? "replacing" : undefined);
     if (this.isStarting(sandbox) && record.owner.kind === "user") this.parts.routes.addChanging(this.guardOf(record));
     if ((state === "paused" || state === "pausing" || state === "rollingBack") && mayWake(record)) this.sleep(sandbox);
     else if (state === "running") this.parts.routes.removeSleeper(sandbox.id);
