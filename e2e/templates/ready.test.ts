@@ -25,7 +25,9 @@ const firstAnswer = async (sandbox: Sandbox) => (await fetch(`http://${sandbox.g
 test("a template that waits for a time: its sandboxes are there when their service is", async () => {
   const name = `ready-time-${unique()}`;
   const ready = e2b.waitForTimeout(4000).getCmd();
-  expect(await build(name, Template.fromBaseImage().setStartCmd(SLOW_SERVICE, ready))).toContain("Waiting for template to be ready: 4 s");
+  expect(await build(name, Template.fromBaseImage().setStartCmd(SLOW_SERVICE, ready))).toContain(
+    "Waiting for template to be ready: sleep 4",
+  );
   await using sandbox = await Sandbox.create(name, options());
   expect(await firstAnswer(sandbox)).toBe(200);
   await Template.delete(name, options()).catch(() => {});

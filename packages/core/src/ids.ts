@@ -30,6 +30,8 @@ function randomText(length: number): string {
 
 export const newSandboxId = (): SandboxId => `i${randomText(20)}` as SandboxId;
 export const newTemplateId = (): TemplateId => randomText(20) as TemplateId;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 export const newBuildId = (): BuildId => crypto.randomUUID() as BuildId;
 export const newTeamId = (): TeamId => crypto.randomUUID() as TeamId;
 
@@ -47,6 +49,9 @@ export function parseSandboxId(text: string): SandboxId {
 /** The error for a missing sandbox, and for one of another team: the caller must not learn whether that exists. */
 export const sandboxNotFound = (id: string) =>
   new AppError("not_found", `Sandbox "${id}" doesn't exist or you don't have access to it`, { reason: "sandbox_not_found" });
+
+/** True for the text form of a UUID, in either case (RFC 9562, section 4). */
+export const isUuid = (text: string): boolean => UUID.test(text);
 
 export function isSandboxId(text: string): text is SandboxId {
   return SANDBOX_ID.test(text);

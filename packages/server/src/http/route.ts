@@ -56,6 +56,8 @@ export function mount<R extends RouteConfig, C extends { readonly keys: Keys }>(
       ? await services.keys.authenticate(c.req.header("x-api-key"))
       : { teamId: "" as Caller["teamId"], keyId: "" };
     if (route.security) c.env.trust();
+    const team = c.req.header("x-team-id");
+    if (route.security && team) await services.keys.checkTeam(caller, team);
     const query = request?.query ? parseAs(request.query, c.req.query(), "query") : undefined;
     let body: unknown;
     if (bodySchema) {

@@ -63,6 +63,17 @@ export class Keys {
     return caller;
   }
 
+  /**
+   * Checks the team that a request names beside its key, by id or slug. Throws `invalid_argument`, reason `team_mismatch`, for another team, whether
+   * that exists or not.
+   */
+  async checkTeam({ teamId }: Caller, named: string): Promise<void> {
+    if (named === teamId || named === (await this.store.teamSlug(teamId))) return;
+    throw new AppError("invalid_argument", "The API key does not belong to the team that the header X-Team-ID names", {
+      reason: "team_mismatch",
+    });
+  }
+
   /** Makes another key for the caller's team. Only the answer has the key itself. Throws `resource_exhausted`, reason `too_many_keys`. */
   async create({ teamId }: Caller, name: string): Promise<{ key: string; record: ApiKeyRecord }> {
     if ((await this.list({ teamId })).length >= MAX_KEYS) {

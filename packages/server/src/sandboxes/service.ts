@@ -99,12 +99,16 @@ export class SandboxService {
     return pageOf(engine.sandboxes.ofTeam(teamId), query, (template) => templates.idsFor(template));
   }
 
+  /** Checks the lifetime that a request asks for; to be called before the sandbox is looked up. Throws `invalid_argument` when it is above the limit. */
+  checkTimeout(seconds: number): void {
+    checkTimeout(seconds, this.parts.maxTimeoutHours);
+  }
+
   /**
    * Gives access to a sandbox. The end of a running sandbox moves to now + `seconds` if that is later; a paused sandbox is resumed and lives so
    * long. While a sandbox pauses or resumes, this waits for the end of that. Throws `not_found`, `resource_exhausted`, `unavailable`.
    */
   async connect(teamId: TeamId, id: SandboxId, { seconds, memory }: ResumeWish): Promise<{ record: SandboxRecord; isResumed: boolean }> {
-    checkTimeout(seconds, this.parts.maxTimeoutHours);
     for (let tries = 0; ; tries++) {
       const sandbox = this.own(teamId, id);
       const isUp = visibleState(sandbox.state) !== "paused" && sandbox.state !== "pausing";
@@ -124,7 +128,6 @@ export class SandboxService {
    * `aborted`, reason `already_running`, for a sandbox that ran when the call came; `resource_exhausted`; `unavailable`.
    */
   async resume(teamId: TeamId, id: SandboxId, { seconds, memory }: ResumeWish): Promise<SandboxRecord> {
-    checkTimeout(seconds, this.parts.maxTimeoutHours);
     const sandbox = this.visible(teamId, id);
     const wasPaused = visibleState(sandbox.state) === "paused";
     try {
@@ -166,7 +169,6 @@ export class SandboxService {
 
   /** Moves the end to now + `seconds`, which may be earlier than before. Negative counts as 0. Throws `not_found`. */
   setTimeout(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
-    checkTimeout(seconds, this.parts.maxTimeoutHours);
     return this.moveEnd(teamId, id, () => this.parts.clock.now() + Math.max(0, seconds * 1000));
   }
 

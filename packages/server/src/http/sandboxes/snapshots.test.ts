@@ -33,7 +33,7 @@ describe("a snapshot", () => {
   });
 
   test("has the name that is given and its team's; the same name given again means the new snapshot from then on", async () => {
-    const named = { snapshotID: "default/ready:default", names: ["default/ready:default"] };
+    const named = { snapshotID: "default/ready:default", names: ["default/ready"] };
     fake().files.set("/which", "first");
     expect((await snapshot({ name: "Ready" })).body).toEqual(named);
     fake().files.set("/which", "second");
@@ -81,6 +81,8 @@ describe("a snapshot", () => {
     const { snapshotID, names } = (await snapshot({ name: "ready" })).body;
     expect((await s.call("POST", "/templates/tags", { target: snapshotID, tags: ["v1"] })).status).toBe(201);
     expect(await list()).toEqual([{ snapshotID, names: [...names, "default/ready:v1"] }]);
+    expect(await list("?name=ready:v1")).toEqual([{ snapshotID: "default/ready:v1", names: ["default/ready:v1"] }]);
+    expect(await list("?name=ready:default")).toEqual([{ snapshotID, names: ["default/ready"] }]);
     const templates = (await s.call("GET", "/templates")).body.map((one: { aliases: string[] }) => one.aliases[0]);
     expect(templates).toEqual(["base"]);
     expect((await s.call("GET", "/v2/templates")).body.length).toBe(1);

@@ -376,11 +376,14 @@ describe("what a start refuses", () => {
   test("unknown builds and templates", async () => {
     const of = await bench.request("refused");
     const { body } = await bench.start({ ...of, buildID: "nope" });
-    expect(body).toEqual({ code: 400, message: "Build 'nope' not found" });
+    expect(body).toEqual({ code: 400, message: "Invalid build ID: 'nope' is no UUID" });
     expect((await bench.start({ ...of, templateID: "nope" })).status).toBe(404);
     expect((await bench.start(of, { fromImage: undefined, fromTemplate: "nope" })).status).toBe(404);
-    expect((await s.call("GET", `/templates/${of.templateID}/builds/nope/status`)).status).toBe(404);
-    for (const bad of ["No%20Such!", "a%3Ab%3Ac"]) expect((await s.call("GET", `/templates/${bad}/builds/${bad}/status`)).status).toBe(404);
+    expect((await s.call("GET", `/templates/${of.templateID}/builds/nope/status`)).status).toBe(400);
+    const unknown = crypto.randomUUID();
+    for (const bad of ["No%20Such!", "a%3Ab%3Ac"]) {
+      expect((await s.call("GET", `/templates/${bad}/builds/${unknown}/status`)).status).toBe(404);
+    }
     const others = await bench.request("others");
     expect((await bench.status({ templateID: of.templateID, buildID: others.buildID })).code).toBe(404);
   });

@@ -21,7 +21,7 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
   (b) => (b.autoPauseMemory === false && b.autoResume?.enabled ? refuse("autoPauseMemory: false cannot go with autoResume") : undefined),
   (b) =>
     b.secure === false && b.network?.allowPublicTraffic === false
-      ? refuse("network.allowPublicTraffic: false needs a sandbox that is secure")
+      ? refuse("You cannot create a sandbox without public access unless you enable secure envd access via 'secure' flag.")
       : undefined,
   // `mcp` is taken as it is: the client starts the gateway itself, and says what is wrong when the template has none (docs/contract/platform.md, MCP).
   (b) => (Object.values(b.iam ?? {}).some((member) => !isEmpty(member)) ? absent("iam") : undefined),

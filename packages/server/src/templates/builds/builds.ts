@@ -1,4 +1,4 @@
-import { AppError, isAppError, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
+import { AppError, isAppError, isUuid, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { DriverCapabilities } from "@boxyard/driver";
 import type { StartBuild } from "@boxyard/spec/platform";
@@ -91,10 +91,13 @@ export class Builds {
     this.tidying.start();
   }
 
-  /** A build of a template that the team owns. Throws `not_found`. */
+  /** A build of a template that the team owns. Throws `not_found`; `invalid_argument` for an id that no build can have. */
   private async find(teamId: TeamId, templateText: string, buildId: string): Promise<BuildRecord> {
     const { templates, store } = this.deps;
     const missing = () => new AppError("not_found", `Build '${buildId.slice(0, 100)}' not found`, { reason: "build_not_found" });
+    if (!isUuid(buildId)) {
+      throw new AppError("invalid_argument", `Invalid build ID: '${buildId.slice(0, 100)}' is no UUID`, { reason: "bad_build_id" });
+    }
     // No template has a name that is not valid.
     if (!isTemplateReference(templateText)) throw missing();
     const { record } = templates.findOwn(teamId, templateText);

@@ -23,7 +23,7 @@ export interface SnapshotName {
 export interface ListedSnapshot {
   /** A reference that a create accepts: `team/name:tag`, or `<template id>:tag` for a snapshot without a name. */
   readonly id: string;
-  /** Every `team/name:tag` that means it. */
+  /** Every `team/name:tag` that means it; without the tag where that is the default one. */
   readonly names: readonly string[];
   readonly sandboxId: SandboxId;
   readonly buildId: string;
@@ -92,17 +92,18 @@ export class SnapshotCatalog {
     return text === undefined ? {} : JSON.parse(text);
   }
 
-  /** A team's snapshots that match a filter, in no order. */
+  /** A team's snapshots that match a filter, each with those of its tags that match, in no order. */
   list(teamId: TeamId, { sandboxId, name }: SnapshotFilter): ListedSnapshot[] {
     const matches = name === undefined ? () => true : matcherOf(name);
     const found = this.deps.templates
       .ofTeam(teamId)
       .filter(isOfSnapshots)
       .flatMap(({ versions }) => [...Map.groupBy(versions.filter(isSnapshot), ({ buildId }) => buildId).values()]);
-    const wanted = found.filter(
-      (tags) => tags.some(matches) && (sandboxId === undefined || tags[0]?.spec.snapshot?.sandboxId === sandboxId),
-    );
-    return wanted.map(listed);
+    return found
+      .filter(([first]) => sandboxId === undefined || first?.spec.snapshot?.sandboxId === sandboxId)
+      .map((tags) => tags.filter(matches))
+      .filter((tags) => tags.length > 0)
+      .map(listed);
   }
 
   /**
@@ -164,15 +165,15 @@ function specOf({ facts }: SandboxRecord, snapshot: SnapshotOrigin): TemplateSpe
   };
 }
 
-/** The listed form of one snapshot, of all its tags. */
+/** The listed form of one snapshot, of these of its tags. */
 function listed(tags: readonly TemplateVersion[]): ListedSnapshot {
   const [first] = [...tags].sort((a, b) => a.assignedAt - b.assignedAt);
   if (!first?.spec.snapshot) throw new AppError("internal", "A snapshot without a tag", { reason: "no_snapshot" });
-  const nameOf = ({ namespace, name, tag }: TemplateVersion) => `${namespace}/${name}:${tag}`;
+  const nameOf = ({ namespace, name }: TemplateVersion) => `${namespace}/${name}`;
   const hasName = first.name !== first.templateId;
   return {
-    id: hasName ? nameOf(first) : `${first.templateId}:${first.tag}`,
-    names: hasName ? tags.map(nameOf) : [],
+    id: `${hasName ? nameOf(first) : first.templateId}:${first.tag}`,
+    names: hasName ? tags.map((version) => nameOf(version) + (version.tag === DEFAULT_TAG ? "" : `:${version.tag}`)) : [],
     sandboxId: first.spec.snapshot.sandboxId,
     buildId: first.buildId,
     createdAt: first.assignedAt,

@@ -4,7 +4,7 @@ import type { Restrictions } from "@boxyard/driver";
 import { tarEnd, tarHeader, tarPadding } from "../../../registry/tar.ts";
 import type { BuildRecord, RunAs, TemplateSpec } from "../../../store/index.ts";
 import { LISTENING_SCRIPT, parseListening } from "../../probe-scripts.ts";
-import { type Ready, readyOf, untilReady } from "../../ready.ts";
+import { type ReadyCommands, readyOf, untilReady } from "../../ready.ts";
 import { BuildFailure, shown } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { Part, Session } from "../stage/session.ts";
@@ -60,7 +60,7 @@ export async function tryStart(state: BuildState, commands: Commands, trial: Tri
       failed.catch(() => {});
     }
     const ask = async (command: string, limit: AbortSignal) => (await workspace.exec(shell(command), {}, limit)).exitCode === 0;
-    const ready = waitFor(readyOf(commands), ask, trial, signal);
+    const ready = waitFor(commands, ask, trial, signal);
     // The loser of the race is not awaited, and its rejection is ignored.
     ready.catch(() => {});
     await Promise.race([ready, ...(failed ? [failed] : [])]);
@@ -97,15 +97,16 @@ async function startFailure(startCmd: string, { exitCode, status }: ProcessEnd):
 
 type Ask = (command: string, limit: AbortSignal) => Promise<boolean>;
 
-async function waitFor(ready: Ready, ask: Ask, { session, log, clock }: Trial, signal: AbortSignal): Promise<void> {
+async function waitFor(commands: ReadyCommands, ask: Ask, { session, log, clock }: Trial, signal: AbortSignal): Promise<void> {
   const say = (line: string) => log.add(line, FINALIZE.step);
+  const ready = readyOf(commands);
   if (ready.kind === "nothing") return;
-  if (ready.kind === "time") {
-    say(`Waiting for template to be ready: ${ready.ms / 1000} s${ready.isTold ? "" : ", since there is no ready command"}`);
-    return clock.sleep(Math.min(ready.ms, READY_LIMIT_MS), signal);
-  }
+  const isDefault = ready.kind === "time" && !ready.isTold;
+  say(
+    `Waiting for template to be ready: ${isDefault ? `${ready.ms / 1000} s, since there is no ready command` : commands.readyCmd?.trim()}`,
+  );
+  if (ready.kind === "time") return clock.sleep(Math.min(ready.ms, READY_LIMIT_MS), signal);
   const { command, what } = ready;
-  say(`Waiting for template to be ready: ${what}`);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
   const told = (seconds: number) => say(`Still waiting after ${seconds} s: ${what}`);
   await untilReady(() => ask(command, limit), clock, limit, told).catch((error: unknown) => {
