@@ -219,7 +219,7 @@ describe("kernel settings", () => {
     );
     expect(stdout.trim()).toBe("");
     // Of these lines only: the directory of this sandbox's own facts is bound from there, and files of it over the kernel's.
-    const facts = "/.boxyard/host|/proc/meminfo|/proc/cpuinfo|/sys/devices/system/cpu/online";
+    const facts = "/.boxyard/host|/proc/sys/kernel/random/boot_id|/proc/meminfo|/proc/cpuinfo|/sys/devices/system/cpu/online";
     const told = (await sandbox.asRoot(`grep -vE ' (${facts}) ' /proc/1/mountinfo`)).stdout;
     expect(told).toContain("lowerdir=");
     expect(told).not.toContain(platform().dataDir);

@@ -30,6 +30,8 @@ export interface GenerationFile {
   readonly diskUidBase?: number;
   /** PID 1 of that incarnation, which has ended since. */
   readonly process: ProcessIdentity;
+  /** Of the record at that time (`LocalSandboxRecord`). */
+  readonly bootId?: string;
   /** Directory of the guest bundle whose programs are in memory. */
   readonly guest: string;
   readonly diskUsedBytes: number;

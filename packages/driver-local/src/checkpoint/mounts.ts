@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { plainField } from "@boxyard/core/mountinfo";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
-import { figureAt } from "../figures/files.ts";
+import { factAt } from "../figures/files.ts";
 import type { ExternalMount } from "./generation.ts";
 
 /** Types of file systems that belong to a sandbox alone: CRIU makes them anew. */
@@ -59,8 +59,8 @@ interface Mount {
 function nameOf({ type, root, target, guestTarget }: Mount): string {
   if (target === guestTarget) return SOURCES.guest;
   if (target === `${guestTarget}/host`) return SOURCES.host;
-  const figure = figureAt(target);
-  if (figure) return `${FIGURE}${figure}`;
+  const fact = factAt(target);
+  if (fact) return `${FIGURE}${fact}`;
   if (type === "cgroup2") return SOURCES.cgroup;
   if (type === "cgroup") return `${SOURCES.cgroup}:${target.slice(target.lastIndexOf("/") + 1)}`;
   // A device node, or /dev/null over a file that is hidden.

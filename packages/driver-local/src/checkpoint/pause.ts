@@ -125,7 +125,7 @@ export async function pauseSandbox(
   memory: boolean,
   signal: AbortSignal,
 ): Promise<Generation> {
-  const { sandboxId, incarnation, uidBase, diskUidBase, process } = record;
+  const { sandboxId, incarnation, uidBase, diskUidBase, bootId, process } = record;
   using room = parts.roomForMemory.claim();
   const ctx: PauseContext = {
     parts,
@@ -137,6 +137,7 @@ export async function pauseSandbox(
     file: {
       ...{ version: 1, sandboxId, incarnation, memory, uidBase, process, createdAt: parts.clock.now() },
       ...(diskUidBase !== undefined && { diskUidBase }),
+      ...(bootId !== undefined && { bootId }),
       ...{ guest: parts.guestDirectory, mounts: [], frozenGroups: [], needsKeptDisk: false, diskUsedBytes: 0 },
     },
   };

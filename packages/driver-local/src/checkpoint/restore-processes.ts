@@ -1,10 +1,11 @@
 import { chownSync, writeFileSync } from "node:fs";
 import { AppError, type Cleanup } from "@boxyard/core";
-import { type Figure, figureAt } from "../figures/files.ts";
+import { newBootId, writeBootId } from "../figures/boot-id.ts";
+import { BOOT_ID_PATH, type Figure, figureAt } from "../figures/files.ts";
 import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
 import { type LocalSandboxRecord, writeRecord } from "../state/record.ts";
-import { limits } from "../steps/limits.ts";
+import { confine } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
 import type { ExternalMount, GenerationFile } from "./generation.ts";
 import { setHostname } from "./hostname.ts";
@@ -27,7 +28,11 @@ export type RestoreContext = Pick<CreateContext, "parts" | "record" | "volume" |
  * on after `/init`, which gives the agent its new token and settings.
  */
 export async function restoreProcesses(ctx: RestoreContext, source: MemorySource, undo: Cleanup, signal: AbortSignal): Promise<void> {
-  const { parts, record, volume, cgroup } = ctx;
+  const { parts, volume, cgroup } = ctx;
+  const record = { ...ctx.record, bootId: ctx.record.bootId ?? newBootId() };
+  writeBootId(parts.paths.hostFacts(record.sandboxId), record.bootId);
+  // Images of earlier versions have no mount of it.
+  const hasBootId = source.mounts.some(({ target }) => target === BOOT_ID_PATH);
   parts.figures?.make(record.sandboxId, record.resources, figuresIn(source.mounts));
   const isOther = source.uidBaseOfImages !== undefined;
   const withInit = (init: number) => ({ ...ctx, record: withProcess(record, init) });
@@ -39,7 +44,7 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
       cgroup.setFrozenBelow(["user", "pty", ...source.frozenGroups], true);
       if (isOther) cgroup.giveGroupsTo(record.uidBase);
       if (isOther) writeInitKey(parts, record);
-      await limits.run(withInit(init), undo, signal);
+      await confine(parts, withProcess(record, init), { mountBootId: !hasBootId });
       if (isOther && record.hostname !== undefined) await setHostname(parts.forkServer, init, record.hostname);
       changeNames(`/proc/${init}/root`, source.names, { address: record.lease.address, hostname: record.hostname });
     },

@@ -151,10 +151,11 @@ export async function revertSandbox(parts: LocalParts, sandboxId: SandboxId): Pr
   const generation = generations?.whole();
   if (!record || !generations || !generation) throw nothingToResume(parts, sandboxId);
   await freeSandbox(parts, record);
-  const { incarnation, process } = generation;
+  const { incarnation, process, bootId } = generation;
   if (record.incarnation === incarnation) return generation;
-  const { ending: _, ...kept } = await resetDisk(parts, record, generation);
-  await writeRecord(parts.paths.state(sandboxId), { ...kept, incarnation, process });
+  const { ending: _, bootId: __, ...kept } = await resetDisk(parts, record, generation);
+  const reverted = { ...kept, incarnation, process, ...(bootId !== undefined && { bootId }) };
+  await writeRecord(parts.paths.state(sandboxId), reverted);
   return generation;
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, constants, fchmodSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from "node:fs";
+import { closeSync, openSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
@@ -9,6 +9,7 @@ import type { Figure } from "./files.ts";
 import { type MemoryAccount, meminfoText } from "./meminfo.ts";
 import { machineProcessors, type Processors, processorFiles } from "./processors.ts";
 import { ReadGate } from "./read-gate.ts";
+import { writeFact } from "./write-fact.ts";
 
 /** How long figures count as fresh: a sandbox that reads them all the time makes the server read its account once in this time. */
 const FRESH_MS = 100;
@@ -164,20 +165,5 @@ export class Figures {
   close(): void {
     clearInterval(this.timer);
     this.gate.close();
-  }
-}
-
-/** Writes a file that the sandbox's users may read, whatever the umask is; returns its inode number. */
-function writeFact(path: string, text: string): number {
-  // Not truncated first: ext4 flushes a truncated file when it is closed.
-  const file = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o644);
-  try {
-    const { ino, mode, size } = fstatSync(file);
-    if ((mode & 0o777) !== 0o644) fchmodSync(file, 0o644);
-    writeSync(file, text, 0);
-    if (size > Buffer.byteLength(text)) ftruncateSync(file, Buffer.byteLength(text));
-    return ino;
-  } finally {
-    closeSync(file);
   }
 }

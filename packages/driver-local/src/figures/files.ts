@@ -21,5 +21,12 @@ export const figureMounts = (shown: readonly Figure[]) =>
     options: ["bind", "ro", "nosuid", "nodev", "noexec"],
   }));
 
-/** The name of the file that is mounted at `target`; undefined for any other target. */
+/** The kernel's identity of a boot, and the name of the sandbox's version of it. It is not in `figureMounts` (see `BootIdMount`). */
+export const BOOT_ID = "boot_id";
+export const BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id";
+
+/** The name of the file of the host facts that is mounted at `target`; undefined for any other target. */
+export const factAt = (target: string): string | undefined => (target === BOOT_ID_PATH ? BOOT_ID : figureAt(target));
+
+/** As `factAt`, for figures alone. */
 export const figureAt = (target: string): Figure | undefined => (Object.keys(FIGURES) as Figure[]).find((name) => FIGURES[name] === target);

@@ -80,6 +80,7 @@ export function bindReadOnly(program: ChildProgram, source: string, target: stri
  * | `/.boxyard/host`, `/.boxyard/cgroup/<controller>` | `binds`: directories of this sandbox, read-only | external, same |
  * | `/dev/null` and the other `DEVICES` | nodes of a tmpfs of this sandbox's, which the runtime binds into the `/dev` of its config.json | external, same |
  * | `/proc/meminfo`, `/proc/cpuinfo`, `/sys/devices/system/cpu/online` | files of `/.boxyard/host`, bind mounts of config.json (`figures/files.ts`) | external, same |
+ * | `/proc/sys/kernel/random/boot_id` | a file of `/.boxyard/host`, mounted by the step `limits` (`figures/boot-id.ts`) | external, same |
  * | `/sys/fs/cgroup` | the sandbox's own cgroup, a bind mount of config.json (`oci/config.ts`) | external, same |
  * | the rest of `oci/config.ts` (`/proc`, `/dev`, `/dev/pts`, `/dev/shm`, `/dev/mqueue`, `/sys`) and masked paths | made by the runtime | part of the image |
  *

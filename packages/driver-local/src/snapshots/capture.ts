@@ -94,6 +94,7 @@ const completeSnapshot: Step<CaptureContext> = {
       ...{ version: 1, id: options.id, memory: options.memory, layers: record.layers ?? [], createdAt: parts.clock.now() },
       ...{ memoryBytes: options.memory ? memoryBytesOf(images) : 0, diskUsedBytes, guest: parts.guestDirectory },
       ...{ mounts: found.mounts, frozenGroups: found.frozenGroups, remapped: options.memory ? remappedPaths(images) : [] },
+      ...{ ...(record.bootId !== undefined && { bootId: record.bootId }), sandboxId: record.sandboxId },
       ...{ uidBase: record.uidBase, diskUidBase: diskUidBaseOf(record), hostname: record.hostname, address: record.lease.address },
     };
     await files.complete(whole);

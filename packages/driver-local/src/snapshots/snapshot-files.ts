@@ -13,6 +13,9 @@ export interface SnapshotFile extends Omit<SnapshotInfo, "damaged">, Pick<Genera
   readonly uidBase: number;
   /** First id of the range of the owners on the disk. */
   readonly diskUidBase: number;
+  /** The source, and the identity of its boot. Files of earlier versions lack them. */
+  readonly sandboxId?: SandboxId;
+  readonly bootId?: string;
   /** Host name and address of the source, which its files contain. */
   readonly hostname: string | undefined;
   readonly address: string;

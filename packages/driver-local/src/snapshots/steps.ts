@@ -100,7 +100,10 @@ const rollBackDisk: Step<ResumeContext> = {
   async run(ctx) {
     const { parts, spec } = ctx;
     const { file, disk } = sourceOf(ctx);
-    ctx.record = await setDisk(parts, ctx.record, { ...file, disk });
+    const record = await setDisk(parts, ctx.record, { ...file, disk });
+    // The memory of this sandbox knows the boot of that time; a boot from the disk gets another identity after this.
+    const isOwn = file.sandboxId === spec.sandboxId && file.bootId !== undefined;
+    ctx.record = { ...record, ...(isOwn && { bootId: file.bootId }) };
     await writeRecord(parts.paths.state(spec.sandboxId), ctx.record);
   },
 };

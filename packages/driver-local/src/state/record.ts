@@ -40,6 +40,8 @@ export interface LocalSandboxRecord {
   readonly lease: NetworkLease;
   /** Set once the runtime has made the sandbox. */
   readonly process?: ProcessIdentity;
+  /** Identity of the boot that the sandbox shows, since its last start from a disk. Records of earlier versions lack it. */
+  readonly bootId?: string;
   /** Bytes on its disk that the kernel charges to another volume, because the disk was made from a kept one. */
   readonly diskBaseBytes?: number;
   /** What its volume may hold, where that is less than `resources.diskBytes`: what the volume began with counts too. */

@@ -1,17 +1,24 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Step } from "@boxyard/core";
+import { newBootId, writeBootId } from "../figures/boot-id.ts";
 import { bundleConfig } from "../oci/config.ts";
 import type { CreateContext } from "../sandbox.ts";
 
 /** Writes what the runtime reads (config.json) and what the agent reads (host/). The removal of the sandbox, which is registered, removes both. */
 export const bundle: Step<CreateContext> = {
   name: "bundle",
-  async run({ parts, spec, cgroup, record }) {
+  async run(ctx) {
+    const { parts, spec, cgroup } = ctx;
+    const bootId = newBootId();
+    const record = { ...ctx.record, bootId };
+    // Written with the record by the step after this one.
+    ctx.record = record;
     const { cpuCount, memoryBytes, diskBytes, maxProcesses } = spec.resources;
     const facts = parts.paths.hostFacts(spec.sandboxId);
     // A paused sandbox that boots from its disk has the directory already.
     mkdirSync(facts, { recursive: true });
+    writeBootId(facts, bootId);
     const figures = parts.figures?.make(spec.sandboxId, spec.resources) ?? [];
     const config = bundleConfig(
       {

@@ -1,5 +1,7 @@
 import { AppError, type Step } from "@boxyard/core";
-import type { CreateContext } from "../sandbox.ts";
+import { BootIdMount } from "../figures/boot-id.ts";
+import type { CreateContext, LocalParts } from "../sandbox.ts";
+import type { LocalSandboxRecord } from "../state/record.ts";
 import { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, CLONE, O } from "../sys/libc.ts";
 
@@ -14,16 +16,25 @@ const USER_LIMITS = {
 /** How long the writes of a few small files of the kernel may take. */
 const LIMITS_MS = 10_000;
 
-/** Limits that neither the OCI configuration nor a cgroup can hold; they belong to the user namespace that the runtime has just made. */
+/** Limits that neither the OCI configuration nor a cgroup can hold, and the one mount that the runtime cannot make. */
 export const limits: Step<Pick<CreateContext, "record" | "parts">> = {
   name: "limits",
-  async run({ record, parts }) {
-    if (!record.process) throw new AppError("internal", "limits before create");
-    const program = new ChildProgram();
-    const path = `/proc/${record.process.pid}/ns/user`;
-    const namespace = program.call("openat", [AT_FDCWD, path, O.RDONLY | O.CLOEXEC, 0], path);
-    program.call("setns", [namespace, CLONE.NEWUSER], "user namespace");
-    for (const [name, value] of Object.entries(USER_LIMITS)) program.writeFile(`/proc/sys/user/${name}`, String(value));
-    await parts.forkServer.run(program, { limitMs: LIMITS_MS });
-  },
+  run: ({ record, parts }) => confine(parts, record, { mountBootId: true }),
 };
+
+/** Sets the limits of the user namespace that the runtime, or CRIU, has just made. `mountBootId`: shows the sandbox its own boot identity too. */
+export async function confine(
+  parts: Pick<LocalParts, "forkServer" | "paths">,
+  { sandboxId, process }: LocalSandboxRecord,
+  { mountBootId }: { readonly mountBootId: boolean },
+): Promise<void> {
+  if (!process) throw new AppError("internal", "limits before create");
+  const program = new ChildProgram();
+  const bootId = mountBootId ? new BootIdMount(program, parts.paths.hostFacts(sandboxId), process.pid) : undefined;
+  const path = `/proc/${process.pid}/ns/user`;
+  const namespace = program.call("openat", [AT_FDCWD, path, O.RDONLY | O.CLOEXEC, 0], path);
+  program.call("setns", [namespace, CLONE.NEWUSER], "user namespace");
+  for (const [name, value] of Object.entries(USER_LIMITS)) program.writeFile(`/proc/sys/user/${name}`, String(value));
+  bootId?.attach();
+  await parts.forkServer.run(program, { limitMs: LIMITS_MS });
+}
