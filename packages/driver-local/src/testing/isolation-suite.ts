@@ -7,6 +7,7 @@ import type { RuntimeName } from "../runtime/dialect.ts";
 import { readInstance } from "../setup/index.ts";
 import { exec, initAgent } from "./exec.ts";
 import { never, type TestMachine } from "./machine.ts";
+import { JOIN_GROUPS } from "./machine-locks.ts";
 import { NUMBERS } from "./syscall-numbers.ts";
 import { useTestMachine } from "./use-test-machine.ts";
 
@@ -145,6 +146,14 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       const raised = await inside("echo 100 > /proc/sys/user/max_user_namespaces; cat /proc/sys/user/max_user_namespaces");
       expect(raised.output).toContain("Read-only file system");
       expect(raised.output).toMatch(/^0$/m);
+    });
+
+    test("takes no lock of the whole machine's network by memberships and multicast routes", async () => {
+      const lines = (await inside(`python3 -c '${JOIN_GROUPS}'`)).output.trim().split("\n");
+      expect(lines).toHaveLength(54);
+      // runc has one answer for what no rule names.
+      expect(lines.filter((line) => !/^(ENOPROTOOPT|ENOSYS) /.test(line))).toEqual(["sends"]);
+      expect(lines).toContain("ENOPROTOOPT 0 35");
     });
 
     test("takes no more inotify instances than its share", async () => {

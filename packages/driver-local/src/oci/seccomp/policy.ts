@@ -82,11 +82,30 @@ const SOCKET_OPTIONS = [
 ];
 /** NODELAY to QUICKACK, CONGESTION, THIN_…, USER_TIMEOUT, FASTOPEN …, INQ. Not among them: ULP, which is TLS inside the kernel; REPAIR, MD5. */
 const TCP_OPTIONS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 23, 24, 25, 30, 34, 36];
-/** IPV6_FLOWLABEL_MGR leases flow labels, of which the whole machine has 4,096. */
+/** Both ends are in it. */
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+/**
+ * IP_TOS to OPTIONS, RECVOPTS to FREEBIND, PASSSEC to RECVERR_RFC4884, MULTICAST_IF, TTL and LOOP, MULTICAST_ALL to LOCAL_PORT_RANGE. Not among
+ * them: memberships of groups (35 to 48) and multicast routes (200 to 212). Each takes the network lock of the whole machine (`rtnl_lock`), for a
+ * time that grows with the number of memberships, and a program can join and leave without end, so that no limit of their number bounds it.
+ */
+const IP_OPTIONS = [...range(1, 4), ...range(6, 15), ...range(18, 26), 32, 33, 34, 49, 50, 51];
+/** ADD_MEMBERSHIP to MCAST_MSFILTER. */
+const IP_MEMBERSHIPS = range(35, 48);
+/** Not among them, beside memberships: ADDRFORM, which takes the same lock, and ROUTER_ALERT, one list of the whole machine. */
+const IPV6_OPTIONS = [...range(2, 11), ...range(16, 19), 23, 24, 25, 26, 29, 31, 33, 36, ...range(49, 62), 66, 67, 70, ...range(72, 78)];
+/** ADD_MEMBERSHIP, DROP_MEMBERSHIP, JOIN_ANYCAST, LEAVE_ANYCAST, MCAST_JOIN_GROUP to MCAST_MSFILTER. */
+const IPV6_MEMBERSHIPS = [20, 21, 27, 28, ...range(42, 48)];
+/** IPV6_FLOWLABEL_MGR leases flow labels, of which the whole machine has 4,096; reading its own label takes none. */
 const FLOW_LABELS = 32;
-const IPV6_OPTIONS = Array.from({ length: 80 }, (_, i) => i + 1).filter((option) => option !== FLOW_LABELS);
-/** Membership, auxiliary data, original device. */
-const PACKET_OPTIONS = [1, 2, 8, 9];
+/** Can be read alone. */
+const IP_PROTOCOL = 52;
+/** The address that a redirected connection was for, of IP and IPv6. */
+const ORIGINAL_ADDRESS = 80;
+/** Auxiliary data, original device. */
+const PACKET_OPTIONS = [8, 9];
+/** They take the network lock as memberships of IP do. */
+const PACKET_MEMBERSHIPS = [1, 2];
 /** RX_RING, VERSION, TX_RING, FANOUT, TX_HAS_OFF: rings are memory that is charged to no cgroup. */
 const PACKET_RINGS = [5, 10, 13, 18, 19];
 /** Asks whether there are rings. */
@@ -95,7 +114,8 @@ const PACKET_STATISTICS = 6;
 
 const setsockopt: ConditionalCall = {
   clauses: [
-    allow(is(1, SOL.IP, SOL.UDP, SOL.ICMPV6, SOL.RAW, SOL.NETLINK)),
+    allow(is(1, SOL.UDP, SOL.ICMPV6, SOL.RAW, SOL.NETLINK)),
+    allow(is(1, SOL.IP), is(2, ...IP_OPTIONS)),
     allow(is(1, SOL.IPV6), is(2, ...IPV6_OPTIONS)),
     allow(is(1, SOL.TCP), is(2, ...TCP_OPTIONS)),
     allow(is(1, SOL.PACKET), is(2, ...PACKET_OPTIONS)),
@@ -104,6 +124,10 @@ const setsockopt: ConditionalCall = {
     refuse(0, is(1, SOL.SOCKET), is(2, ...BUFFER_SIZES)),
     refuse(EPERM, is(1, SOL.SOCKET), is(2, ...FORCED_BUFFER_SIZES)),
     refuse(ENOPROTOOPT, is(1, SOL.SOCKET), is(2, ...SOCKET_FILTERS)),
+    // As by a kernel without multicast: programs that look for others by it go on without.
+    refuse(ENOPROTOOPT, is(1, SOL.IP), is(2, ...IP_MEMBERSHIPS)),
+    refuse(ENOPROTOOPT, is(1, SOL.IPV6), is(2, ...IPV6_MEMBERSHIPS)),
+    refuse(ENOPROTOOPT, is(1, SOL.PACKET), is(2, ...PACKET_MEMBERSHIPS)),
     // Programs then assume a kernel without rings, and read packet by packet.
     refuse(ENOPROTOOPT, is(1, SOL.PACKET), is(2, ...PACKET_RINGS)),
   ],
@@ -112,7 +136,9 @@ const setsockopt: ConditionalCall = {
 
 const getsockopt: ConditionalCall = {
   clauses: [
-    allow(is(1, SOL.IP, SOL.SOCKET, SOL.TCP, SOL.UDP, SOL.IPV6, SOL.ICMPV6, SOL.UDPLITE, SOL.RAW, SOL.NETLINK, SOL.MPTCP)),
+    allow(is(1, SOL.SOCKET, SOL.TCP, SOL.UDP, SOL.ICMPV6, SOL.UDPLITE, SOL.RAW, SOL.NETLINK, SOL.MPTCP)),
+    allow(is(1, SOL.IP), is(2, ...IP_OPTIONS, IP_PROTOCOL, ORIGINAL_ADDRESS)),
+    allow(is(1, SOL.IPV6), is(2, ...IPV6_OPTIONS, FLOW_LABELS, ORIGINAL_ADDRESS)),
     allow(is(1, SOL.PACKET), is(2, ...PACKET_OPTIONS, PACKET_STATISTICS)),
     refuse(ENOPROTOOPT, is(1, SOL.PACKET), is(2, PACKET_HDRLEN)),
   ],

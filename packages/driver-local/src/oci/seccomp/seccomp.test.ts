@@ -121,6 +121,28 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     expect(call("getsockopt", 3, 1, 4)).toBe("allow");
   });
 
+  test("socket options that take the machine's network lock are refused: memberships, multicast routes, address forms", () => {
+    const ip = [5, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212];
+    const ipv6 = [1, 20, 21, 22, 27, 28, 42, 43, 44, 45, 46, 47, 48, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210];
+    const refused = [...ip.map((option) => [0, option]), ...ipv6.map((option) => [41, option]), [263, 1], [263, 2]];
+    for (const [level = 0, option = 0] of refused) {
+      expect([level, option, call("setsockopt", 3, level, option)]).toEqual([level, option, 92]);
+    }
+    // The kernel takes the same lock to show the sources of a group.
+    for (const [level, option] of [[0, 41] as const, [0, 48], [41, 48], [41, 1]]) {
+      expect([level, option, call("getsockopt", 3, level, option)]).toEqual([level, option, 92]);
+    }
+    // What senders to groups set, and what servers of UDP ask for.
+    const allowed = [...[1, 2, 8, 10, 11, 12, 15, 20, 24, 32, 33, 34, 49, 50].map((option) => [0, option]), [263, 8], [263, 9]];
+    allowed.push(...[16, 17, 18, 19, 23, 25, 26, 29, 36, 49, 51, 58, 66, 67, 70, 76, 78].map((option) => [41, option]));
+    for (const [level = 0, option = 0] of allowed) {
+      expect([level, option, call("setsockopt", 3, level, option)]).toEqual([level, option, "allow"]);
+      expect([level, option, call("getsockopt", 3, level, option)]).toEqual([level, option, "allow"]);
+    }
+    // The address that a redirected connection was for.
+    for (const level of [0, 41]) expect(call("getsockopt", 3, level, 80)).toBe("allow");
+  });
+
   test("clone makes threads and processes, no namespaces; personalities are few; no filter can be added", () => {
     expect(call("clone", 0x003d_0f00)).toBe("allow");
     expect(call("clone", 17)).toBe("allow");
@@ -143,13 +165,14 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
   test("a runtime that compiles the profile by itself comes to the same verdicts", () => {
     const levels = [0, 1, 6, 17, 41, 58, 136, 255, 263, 270, 284, 999];
     const numbers = Array.from({ length: 60 }, (_, i) => i);
+    const options = Array.from({ length: 220 }, (_, i) => i);
     const grids: Record<string, number[][]> = {
       socket: [0, 1, 2, 10, 16, 17, 30, 45].flatMap((family) =>
         [1, 2, 3, 5, 0o2000001].flatMap((type) => [0, 1, 2, 6, 9, 15, 17, 31, 132].map((protocol) => [family, type, protocol])),
       ),
       socketpair: [[1], [2], [30]],
-      setsockopt: levels.flatMap((level) => numbers.map((option) => [3, level, option])),
-      getsockopt: levels.flatMap((level) => numbers.map((option) => [3, level, option])),
+      setsockopt: levels.flatMap((level) => options.map((option) => [3, level, option])),
+      getsockopt: levels.flatMap((level) => options.map((option) => [3, level, option])),
       clone: [[0], [17], [0x1000_0011], [0x2_0000]],
       personality: [[0], [8], [0x4_0000], [0x40_0000], [0xffff_ffff]],
       prctl: numbers.map((option) => [option]),
