@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
 import { startAgent, testAlone } from "./support/agent-under-test.ts";
 import { answer, asRoot, content, download, expectError, openFiles, put, putForm } from "./support/files.ts";
+import { unary } from "./support/rpc.ts";
 
 setDefaultTimeout(30_000);
 
@@ -403,6 +404,15 @@ describe("metadata", () => {
       body: [file("/home/user/meta", { metadata: { author: "Ann B", n: "1" } })],
     });
     expect(await attributes("/home/user/meta")).toBe("[('user.e2b.author', 'Ann B'), ('user.e2b.n', '1')]");
+  });
+
+  test("a value of any length comes back, also one of the size of a large access list", async () => {
+    const values = [107, 108, 109, 115, 116, 117, 172, 1_004].map((length) => "v".repeat(length));
+    for (const value of values) {
+      expect((await upload("meta-sized", { "X-Metadata-K": value })).status).toBe(200);
+      const { body } = await unary(agent, "filesystem.Filesystem/Stat", { path: "/home/user/meta-sized" });
+      expect(body).toMatchObject({ entry: { metadata: { k: value } } });
+    }
   });
 
   test("an upload replaces the whole set; without headers it is cleared; others' attributes stay", async () => {

@@ -34,6 +34,25 @@ export function metadataOfHeaders(headers: Headers): Metadata {
   return metadata;
 }
 
+/**
+ * Sandboxes refuse attributes of the sizes that large access lists have (`setxattr` in the driver's seccomp policy). A value of such a size is
+ * stored with a NUL after it, which no value ends with.
+ */
+const LARGEST_LIST = 108;
+const isSizeOfList = (bytes: number): boolean => bytes > LARGEST_LIST && bytes % 8 === 4;
+
+/** A value as it is stored. */
+export function storedValue(value: string): Uint8Array {
+  const bytes = Buffer.from(value);
+  return isSizeOfList(bytes.length) ? Buffer.concat([bytes, Buffer.of(0)]) : bytes;
+}
+
+/** The value that was stored so. */
+function plainValue(stored: Uint8Array): Uint8Array {
+  const length = stored.length - 1;
+  return isSizeOfList(length) && stored[length] === 0 ? stored.subarray(0, length) : stored;
+}
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The metadata of a file, links followed; values that are not UTF-8 are left out. Empty when the file is missing or has none. */
@@ -49,7 +68,7 @@ export function metadataOfFile(path: string): Metadata {
     if (!name.startsWith(METADATA_PREFIX)) continue;
     try {
       const value = getXattr(path, name);
-      if (value) metadata[name.slice(METADATA_PREFIX.length)] = utf8.decode(value);
+      if (value) metadata[name.slice(METADATA_PREFIX.length)] = utf8.decode(plainValue(value));
     } catch {
       // Not UTF-8, or removed meanwhile.
     }

@@ -1,5 +1,5 @@
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, openSync, renameSync, type Stats, unlinkSync } from "node:fs";
-import { METADATA_PREFIX, type Metadata } from "./metadata.ts";
+import { METADATA_PREFIX, type Metadata, storedValue } from "./metadata.ts";
 import type { Owner, PinnedDir } from "./path/pinned-dir.ts";
 import { copyWhole } from "./sys/copy.ts";
 import { contentError, errnoOf } from "./sys/errno.ts";
@@ -178,7 +178,7 @@ function writeMetadata(fd: number, metadata: Metadata): void {
     if (name.startsWith(METADATA_PREFIX) && !(name.slice(METADATA_PREFIX.length) in metadata)) removeXattr(fd, name);
   }
   for (const [key, value] of Object.entries(metadata)) {
-    if (!setXattr(fd, METADATA_PREFIX + key, Buffer.from(value))) return;
+    if (!setXattr(fd, METADATA_PREFIX + key, storedValue(value))) return;
   }
 }
 

@@ -1,5 +1,8 @@
+import { LARGEST_ACL_BYTES } from "../oci/seccomp/policy.ts";
 import { fchmod, fchown, setXattr, utimesFd } from "../sys/at.ts";
-import { CAPABILITY, isKept, OPAQUE, plainCapability } from "./attributes.ts";
+import { CAPABILITY, isAcl, isKept, OPAQUE, plainCapability } from "./attributes.ts";
+import { show } from "./byte-paths.ts";
+import { BadTar } from "./tar/header.ts";
 import type { TarEntry } from "./tar/reader.ts";
 
 /** Seconds since 1970: the year 2242, the largest time that an ordinary header holds. Some file systems and programs fail on later ones. */
@@ -25,6 +28,8 @@ export function setAttributes(fd: number, entry: TarEntry): void {
   for (const [name, text] of entry.xattrs) {
     if (!isKept(name)) continue;
     const bytes = Buffer.from(text, "latin1");
+    if (isAcl(name) && bytes.length > LARGEST_ACL_BYTES)
+      throw new BadTar(`${show(entry.path)} has an access list of more entries than sandboxes may set`);
     const value = name === CAPABILITY ? plainCapability(bytes) : bytes;
     if (value) setXattr(fd, name, value);
   }

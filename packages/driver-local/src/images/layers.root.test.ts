@@ -254,6 +254,26 @@ describe("a hostile tar", () => {
     }
   });
 
+  test("has no larger access list than a sandbox may set", async () => {
+    const list = (entries: number) => {
+      const parts = [[1, 7, -1], ...Array.from({ length: entries - 4 }, (_, id) => [2, 7, id]), [4, 7, -1], [16, 7, -1], [32, 7, -1]];
+      const bytes = Buffer.alloc(4 + 8 * entries);
+      bytes.writeUInt32LE(2, 0);
+      for (const [at, [tag = 0, mode = 0, id = 0]] of parts.entries()) {
+        bytes.writeUInt16LE(tag, 4 + 8 * at);
+        bytes.writeUInt16LE(mode, 6 + 8 * at);
+        bytes.writeInt32LE(id, 8 + 8 * at);
+      }
+      return bytes;
+    };
+    const name = "system.posix_acl_access";
+    const tree = await importTree({ path: "f", text: "x", pax: { [`SCHILY.xattr.${name}`]: list(13) } });
+    expect(getxattr(`${tree}/f`, name)?.length).toBe(108);
+    const larger = importTar(fresh({ path: "f", text: "x", pax: { [`SCHILY.xattr.${name}`]: list(14) } }));
+    expect(await reasonOf(larger)).toBe("bad_layer");
+    expect(leftovers()).toEqual(NONE);
+  });
+
   test("is bounded in bytes and entries, packed or not", async () => {
     const zeros = Bun.gzipSync(Buffer.concat([makeTar([{ path: "z" }]).subarray(0, 512), Buffer.alloc(64 << 20)]));
     expect(await reasonOf(importTar(zeros, { maxBytes: 1 << 20 }))).toBe("layer_too_large");

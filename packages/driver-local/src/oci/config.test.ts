@@ -102,6 +102,16 @@ test("sysfs is read-only, and only the sandbox's own cgroup is not", () => {
   ).toEqual(["/sys/fs/cgroup"]);
 });
 
+test("file systems in memory have a limit of files as well, by their size", () => {
+  const files = build()
+    .mounts.filter((mount) => mount.type === "tmpfs")
+    .map(({ destination, options }) => [destination, ...options.filter((option) => /^(size|nr_inodes)=/.test(option))]);
+  expect(files).toEqual([
+    ["/dev", `size=${64 << 20}`, "nr_inodes=16384"],
+    ["/dev/shm", `size=${1 << 29}`, "nr_inodes=131072"],
+  ]);
+});
+
 test("a filter of system calls is always there: compiled, or as a profile of one architecture", () => {
   const sections = (form: "bpf" | "profile") => {
     const config = build({ seccomp: seccompConfig(form, "x64") });

@@ -5,6 +5,7 @@ import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import { findHierarchies } from "../cgroup/hierarchies.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { readInstance } from "../setup/index.ts";
+import { ACCESS_LISTS, ACCESS_LISTS_ANSWER } from "./access-lists.ts";
 import { exec, initAgent } from "./exec.ts";
 import { never, type TestMachine } from "./machine.ts";
 import { JOIN_GROUPS } from "./machine-locks.ts";
@@ -161,6 +162,11 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       const made = Number((await inside(`python3 -c '${script}'`)).output);
       expect(made).toBeGreaterThan(0);
       expect(made).toBeLessThanOrEqual(64);
+    });
+
+    test("puts no large access list on a file, which is kept in memory that no cgroup counts", async () => {
+      const { output } = await inside(`cat > /tmp/acl.py <<'END'\n${ACCESS_LISTS}\nEND\npython3 /tmp/acl.py`);
+      expect(output.trim().split("\n")).toEqual(ACCESS_LISTS_ANSWER);
     });
 
     test("raises no limit of its own", async () => {

@@ -6,6 +6,7 @@
  */
 
 export const EPERM = 1;
+export const E2BIG = 7;
 export const EINVAL = 22;
 export const ENOSYS = 38;
 const ENOPROTOOPT = 92;
@@ -28,7 +29,7 @@ export interface Clause {
   readonly tests: readonly ArgumentTest[];
 }
 
-/** No two clauses of a call hold for the same arguments; `otherwise`: when none does. */
+/** All clauses that hold for the same arguments have one verdict; `otherwise`: when none does. */
 export interface ConditionalCall {
   readonly clauses: readonly Clause[];
   readonly otherwise: number;
@@ -172,6 +173,35 @@ const OPEN_FILE_LOCKS = [36, 37, 38];
 /** Strict mode, and queries of what the kernel supports. Not among them: a filter. */
 const SECCOMP_OPERATIONS = [0, 2, 3];
 
+/**
+ * Access lists (POSIX ACLs) are kept in memory with their file, and that memory is charged to no cgroup: a directory in memory (tmpfs, memfd) may
+ * hold 128 KiB of them. The name of the attribute cannot be read here, but its size can: a list of `n` entries is `4 + 8n` bytes, and no other
+ * size makes one. So values of these sizes are small (128 bytes of memory at most), and other attributes may have any other size.
+ */
+const ACL_ENTRIES = 13;
+const ACL_HEAD = 4;
+const ACL_ENTRY = 8;
+export const LARGEST_ACL_BYTES = ACL_HEAD + ACL_ENTRY * ACL_ENTRIES;
+const ofAcl = (bits: number, values: readonly number[]): ArgumentTest => ({ index: 3, mask: (ACL_ENTRY - 1) | bits, values });
+/** Sizes from 128 on have one of these bits. The kernel itself refuses more than 64 KiB. */
+const LARGE_SIZES = Array.from({ length: 10 }, (_, i) => 0x80 << i);
+
+const setxattr: ConditionalCall = {
+  clauses: [
+    allow(
+      ofAcl(
+        0,
+        Array.from({ length: ACL_ENTRY }, (_, i) => i).filter((rest) => rest !== ACL_HEAD),
+      ),
+    ),
+    allow(is(3, ...Array.from({ length: ACL_ENTRIES + 1 }, (_, entries) => ACL_HEAD + ACL_ENTRY * entries))),
+    refuse(E2BIG, is(3, LARGEST_ACL_BYTES + ACL_ENTRY, LARGEST_ACL_BYTES + 2 * ACL_ENTRY)),
+    ...LARGE_SIZES.map((bit) => refuse(E2BIG, ofAcl(bit, [ACL_HEAD | bit]))),
+  ],
+  // What the kernel answers to values that are too large.
+  otherwise: E2BIG,
+};
+
 export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   socket,
   socketpair: { clauses: [allow(is(0, AF.UNIX))], otherwise: EAFNOSUPPORT },
@@ -183,5 +213,8 @@ export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   prctl: { clauses: [allow(is(0, ...PRCTLS, ...NAMED_PRCTLS))], otherwise: EINVAL },
   // EINVAL is what a kernel without them says, and what programs that can take the others look for.
   fcntl: { clauses: [allow(is(1, ...FCNTLS)), refuse(EINVAL, is(1, ...OPEN_FILE_LOCKS))], otherwise: EINVAL },
+  setxattr,
+  lsetxattr: setxattr,
+  fsetxattr: setxattr,
   seccomp: { clauses: [allow(is(0, ...SECCOMP_OPERATIONS))], otherwise: EINVAL },
 };

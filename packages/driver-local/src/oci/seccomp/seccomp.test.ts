@@ -162,10 +162,20 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     for (const command of [0, 1, 2, 3, 4, 5, 6, 7, 1030, 1031, 1033]) expect(call("fcntl", 3, command)).toBe("allow");
   });
 
+  test("an attribute of the size of an access list holds 13 entries at most; of other sizes, any number of bytes", () => {
+    for (const name of ["setxattr", "lsetxattr", "fsetxattr"]) {
+      const size = (bytes: number) => call(name, 1, 2, 3, bytes, 0);
+      for (let entries = 0; entries <= 8_191; entries++)
+        expect([entries, size(4 + 8 * entries)]).toEqual([entries, entries <= 13 ? "allow" : 7]);
+      for (let bytes = 0; bytes <= 65_536; bytes++) if (bytes % 8 !== 4) expect([bytes, size(bytes)]).toEqual([bytes, "allow"]);
+    }
+  });
+
   test("a runtime that compiles the profile by itself comes to the same verdicts", () => {
     const levels = [0, 1, 6, 17, 41, 58, 136, 255, 263, 270, 284, 999];
     const numbers = Array.from({ length: 60 }, (_, i) => i);
     const options = Array.from({ length: 220 }, (_, i) => i);
+    const sizes = [...Array.from({ length: 300 }, (_, i) => i), 1_004, 4_084, 4_085, 16_388, 65_476, 65_532, 65_536];
     const grids: Record<string, number[][]> = {
       socket: [0, 1, 2, 10, 16, 17, 30, 45].flatMap((family) =>
         [1, 2, 3, 5, 0o2000001].flatMap((type) => [0, 1, 2, 6, 9, 15, 17, 31, 132].map((protocol) => [family, type, protocol])),
@@ -177,6 +187,7 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
       personality: [[0], [8], [0x4_0000], [0x40_0000], [0xffff_ffff]],
       prctl: numbers.map((option) => [option]),
       seccomp: [[0], [1], [2], [3]],
+      ...Object.fromEntries(["setxattr", "lsetxattr", "fsetxattr"].map((name) => [name, sizes.map((bytes) => [1, 2, 3, bytes, 0])])),
       fcntl: [...numbers, ...numbers.map((number) => 1024 + number)].map((command) => [3, command]),
     };
     expect(Object.keys(grids).toSorted()).toEqual(SYSCALLS.conditional.map(({ name }) => name).toSorted());

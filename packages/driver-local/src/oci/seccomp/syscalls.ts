@@ -11,14 +11,14 @@ const ALLOWED = `
   epoll_create1:291:20 epoll_ctl:233:21 epoll_pwait:281:22 epoll_pwait2:441:441 epoll_wait:232: eventfd:284: eventfd2:290:19 execve:59:221
   execveat:322:281 exit:60:93 exit_group:231:94 faccessat:269:48 faccessat2:439:439 fadvise64:221:223 fallocate:285:47 fchdir:81:50
   fchmod:91:52 fchmodat:268:53 fchmodat2:452:452 fchown:93:55 fchownat:260:54 fdatasync:75:83 fgetxattr:193:10
-  flistxattr:196:13 flock:73:32 fork:57: fremovexattr:199:16 fsetxattr:190:7 fstat:5:80 fstatfs:138:44 fsync:74:82 ftruncate:77:46
+  flistxattr:196:13 flock:73:32 fork:57: fremovexattr:199:16 fstat:5:80 fstatfs:138:44 fsync:74:82 ftruncate:77:46
   futex:202:98 futex_waitv:449:449 futimesat:261: get_robust_list:274:100 get_thread_area:211: getcpu:309:168 getcwd:79:17 getdents:78:
   getdents64:217:61 getegid:108:177 geteuid:107:175 getgid:104:176 getgroups:115:158 getitimer:36:102 getpeername:52:205 getpgid:121:155
   getpgrp:111: getpid:39:172 getppid:110:173 getpriority:140:141 getrandom:318:278 getresgid:120:150 getresuid:118:148 getrlimit:97:163
   getrusage:98:165 getsid:124:156 getsockname:51:204 gettid:186:178 gettimeofday:96:169 getuid:102:174 getxattr:191:8
   inotify_add_watch:254:27 inotify_init:253: inotify_init1:294:26 inotify_rm_watch:255:28 ioctl:16:29 ioprio_get:252:31 ioprio_set:251:30
   kill:62:129 landlock_add_rule:445:445 landlock_create_ruleset:444:444 landlock_restrict_self:446:446 lchown:94: lgetxattr:192:9 link:86:
-  linkat:265:37 listen:50:201 listxattr:194:11 llistxattr:195:12 lremovexattr:198:15 lseek:8:62 lsetxattr:189:6 lstat:6: madvise:28:233
+  linkat:265:37 listen:50:201 listxattr:194:11 llistxattr:195:12 lremovexattr:198:15 lseek:8:62 lstat:6: madvise:28:233
   map_shadow_stack:453:453 membarrier:324:283 memfd_create:319:279 mincore:27:232 mkdir:83: mkdirat:258:34 mknod:133: mknodat:259:33
   mlock:149:228 mlock2:325:284 mlockall:151:230 mmap:9:222 mprotect:10:226 mq_getsetattr:245:185 mq_notify:244:184 mq_open:240:180
   mq_timedreceive:243:183 mq_timedsend:242:182 mq_unlink:241:181 mremap:25:216 msgctl:71:187 msgget:68:186 msgrcv:70:188 msgsnd:69:189
@@ -35,7 +35,7 @@ const ALLOWED = `
   sched_yield:24:124 select:23: semctl:66:191 semget:64:190 semop:65:193 semtimedop:220:192 sendfile:40:71 sendmmsg:307:269 sendmsg:46:211
   sendto:44:206 set_robust_list:273:99 set_thread_area:205: set_tid_address:218:96 setdomainname:171:162 setfsgid:123:152 setfsuid:122:151
   setgid:106:144 setgroups:116:159 sethostname:170:161 setitimer:38:103 setpgid:109:154 setpriority:141:140 setregid:114:143
-  setresgid:119:149 setresuid:117:147 setreuid:113:145 setrlimit:160:164 setsid:112:157 setuid:105:146 setxattr:188:5 shmat:30:196
+  setresgid:119:149 setresuid:117:147 setreuid:113:145 setrlimit:160:164 setsid:112:157 setuid:105:146 shmat:30:196
   shmctl:31:195 shmdt:67:197 shmget:29:194 shutdown:48:210 sigaltstack:131:132 signalfd:282: signalfd4:289:74 splice:275:76 stat:4:
   statfs:137:43 statx:332:291 symlink:88: symlinkat:266:36 sync:162:81 sync_file_range:277:84 syncfs:306:267 sysinfo:99:179 tee:276:77
   tgkill:234:131 time:201: timer_create:222:107 timer_delete:226:111 timer_getoverrun:225:109 timer_gettime:224:108 timer_settime:223:110
@@ -61,7 +61,7 @@ const REFUSED = `
 /** Allowed or refused by their arguments: `policy.ts`. */
 const CONDITIONAL = `
   socket:41:198 socketpair:53:199 setsockopt:54:208 getsockopt:55:209 personality:135:92 clone:56:220 prctl:157:167 seccomp:317:277
-  fcntl:72:25
+  fcntl:72:25 setxattr:188:5 lsetxattr:189:6 fsetxattr:190:7
 `;
 
 export type Arch = "x64" | "arm64";
