@@ -4,6 +4,7 @@ import { absentImages, type ImageStore } from "./images/images.ts";
 import type { NetworkDriver } from "./network/network.ts";
 import type { RuntimeDriver } from "./runtime/runtime.ts";
 import { absentSnapshots, type SnapshotStore } from "./storage/snapshots.ts";
+import { absentVolumes, type VolumeStore } from "./storage/volumes.ts";
 
 /** The parts of a driver. Each implements its own contract; several may share state of the driver. */
 export interface DriverParts {
@@ -14,6 +15,8 @@ export interface DriverParts {
   readonly images?: ImageStore | undefined;
   /** Absent: the driver lacks the capability `snapshots`. */
   readonly snapshots?: SnapshotStore | undefined;
+  /** Absent: the driver lacks the capability `volumes`. */
+  readonly volumes?: VolumeStore | undefined;
 }
 
 /** A driver that forwards each call to the part which implements it. A driver extends this class and makes its parts. */
@@ -22,14 +25,16 @@ export class DriverOfParts implements SandboxDriver {
   readonly capabilities: DriverCapabilities;
   readonly images: ImageStore;
   readonly snapshots: SnapshotStore;
+  readonly volumes: VolumeStore;
   private readonly parts: DriverParts;
 
   constructor(parts: DriverParts) {
-    const { runtime, network, checkpoint, images, snapshots } = parts;
+    const { runtime, network, checkpoint, images, snapshots, volumes } = parts;
     this.parts = parts;
     this.name = runtime.name;
     this.images = images ?? absentImages(this.name);
     this.snapshots = snapshots ?? absentSnapshots(this.name);
+    this.volumes = volumes ?? absentVolumes(this.name);
     this.capabilities = {
       ...runtime.capabilities,
       ...network.capabilities,
@@ -37,6 +42,7 @@ export class DriverOfParts implements SandboxDriver {
       ...this.images.capabilities,
       images: images !== undefined,
       snapshots: snapshots !== undefined,
+      volumes: volumes !== undefined,
     };
   }
 

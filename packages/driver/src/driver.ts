@@ -12,7 +12,7 @@ import type { StorageCapabilities, StorageDriver } from "./storage/storage.ts";
  * |---|---|---|---|
  * | `RuntimeDriver` | `runtime/` | create, start, inspect, freeze and end sandboxes; list all of which anything is left | `runtime/` |
  * | `NetworkDriver` | `network/` | which addresses a sandbox may reach, and how the server reaches its ports | `network.ts` |
- * | `StorageDriver` | `storage/` | layers and snapshots on disk: list and remove | `storage/layers.ts`, `storage/snapshots.ts` |
+ * | `StorageDriver` | `storage/` | layers, snapshots and volumes on disk: list and remove | `storage/layers.ts`, `storage/snapshots.ts`, `storage/volumes.ts` |
  * | `CheckpointDriver` | `checkpoint/` | pause, resume and revert | `checkpoint.ts` |
  * | `ImageDriver` | `images/` | make layers, and export their tars | `images.ts` |
  *

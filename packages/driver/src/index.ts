@@ -11,3 +11,6 @@ export * from "./storage/layers.ts";
 export * from "./storage/refs.ts";
 export * from "./storage/snapshots.ts";
 export * from "./storage/storage.ts";
+export * from "./storage/volume-content.ts";
+export * from "./storage/volume-mounts.ts";
+export * from "./storage/volumes.ts";

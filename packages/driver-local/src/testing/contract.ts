@@ -43,7 +43,8 @@ async function makeSubject(runtime: RuntimeName | undefined, lingerMs: number): 
     damage: async (what) => {
       if ("sandbox" in what) damage.record(what.sandbox);
       else if ("generation" in what) damage.generation(what.generation);
-      else damage.snapshot(what.snapshot);
+      else if ("snapshot" in what) damage.snapshot(what.snapshot);
+      else damage.volume(what.volume);
     },
     mend: async () => {
       delete machine.faults.before;
@@ -104,6 +105,10 @@ class Damage {
 
   snapshot(id: string): void {
     this.cut(join(this.machine.dataDir, "pool/snapshots", id, "snapshot.json"));
+  }
+
+  volume(id: string): void {
+    this.cut(join(this.machine.dataDir, "pool/volumes", id, "volume.json"));
   }
 
   repair(): void {

@@ -5,6 +5,7 @@ import { networkTests } from "./network.ts";
 import { processTests, recordTests } from "./runtime/index.ts";
 import { layerTests } from "./storage/layers.ts";
 import { snapshotTests } from "./storage/snapshots.ts";
+import { volumeTests } from "./storage/volumes.ts";
 import { type ContractSubject, type Subject, TIMEOUT_MS } from "./subject.ts";
 
 export type { ContractSubject } from "./subject.ts";
@@ -24,6 +25,8 @@ const SUITES = {
   layers: layerTests,
   /** `StorageDriver.snapshots` */
   snapshots: snapshotTests,
+  /** `StorageDriver.volumes` */
+  volumes: volumeTests,
   /** `CheckpointDriver` */
   checkpoint: checkpointTests,
   /** `ImageDriver` */
@@ -52,6 +55,7 @@ export function driverContract(name: string, make: () => Promise<ContractSubject
       for (const handle of await driver.list()) await driver.destroy(handle);
       // They belong to no sandbox.
       for (const { id } of await driver.snapshots.list()) await driver.snapshots.remove(id);
+      for (const { id } of await driver.volumes.list()) await driver.volumes.remove(id);
     }, TIMEOUT_MS);
     afterAll(() => holder.subject?.dispose(), TIMEOUT_MS);
 

@@ -16,7 +16,7 @@ export interface ContractSubject {
   leaveHalfMade(): Promise<SandboxHandle>;
   /** Makes the next start hang, until `mend`. */
   breakStarts(): void;
-  /** Damages what the driver keeps of a sandbox, of its generation or of a snapshot, until `mend`, so that the driver cannot read it. */
+  /** Damages what the driver keeps of a sandbox, of its generation, of a snapshot or of a volume, until `mend`, so that the driver cannot read it. */
   damage(what: Damageable): Promise<void>;
   /** Undoes `breakStarts` and `damage`. What was removed since stays removed. */
   mend(): Promise<void>;
@@ -28,7 +28,11 @@ export interface ContractSubject {
   dispose(): Promise<void>;
 }
 
-export type Damageable = { readonly sandbox: SandboxHandle } | { readonly generation: SandboxHandle } | { readonly snapshot: string };
+export type Damageable =
+  | { readonly sandbox: SandboxHandle }
+  | { readonly generation: SandboxHandle }
+  | { readonly snapshot: string }
+  | { readonly volume: string };
 
 export type Subject = () => ContractSubject;
 

@@ -4,6 +4,7 @@ import type { Generation, PauseOptions } from "../checkpoint/generation.ts";
 import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
 import { type FakeSandboxes, validate } from "./sandboxes.ts";
 import { type FakeSnapshots, mayKeep } from "./snapshots.ts";
+import type { FakeVolumes } from "./volumes.ts";
 import type { FakeSandbox, FakeWorld } from "./world.ts";
 
 /** Generations that are copies of a fake sandbox's files. */
@@ -12,11 +13,13 @@ export class FakeCheckpoint implements CheckpointDriver {
   private readonly world: FakeWorld;
   private readonly sandboxes: FakeSandboxes;
   private readonly snapshots: FakeSnapshots;
+  private readonly volumes: FakeVolumes;
 
-  constructor(world: FakeWorld, sandboxes: FakeSandboxes, snapshots: FakeSnapshots) {
+  constructor(world: FakeWorld, sandboxes: FakeSandboxes, snapshots: FakeSnapshots, volumes: FakeVolumes) {
     this.world = world;
     this.sandboxes = sandboxes;
     this.snapshots = snapshots;
+    this.volumes = volumes;
     this.capabilities = { checkpoint: world.checkpoint };
   }
 
@@ -41,7 +44,7 @@ export class FakeCheckpoint implements CheckpointDriver {
     });
   }
 
-  async resume(spec: SandboxSpec, _options: PauseOptions, signal: AbortSignal): Promise<SandboxHandle> {
+  async resume(spec: SandboxSpec, { memory }: PauseOptions, signal: AbortSignal): Promise<SandboxHandle> {
     signal.throwIfAborted();
     validate(spec);
     const sandbox = this.findGeneration(spec.sandboxId);
@@ -50,6 +53,8 @@ export class FakeCheckpoint implements CheckpointDriver {
         reason: "not_paused",
       });
     }
+    const own = memory && sandbox.generation.facts.memory ? (sandbox.spec.volumes ?? []) : undefined;
+    this.volumes.check(spec, spec.from ? this.snapshots.volumesFor(spec) : own);
     // A resume that starts the agent fails as a start does.
     return this.world.faults.around("resume", signal, () =>
       this.world.faults.around("start", signal, async () => {

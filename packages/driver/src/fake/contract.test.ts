@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { newSandboxId } from "@boxyard/core";
 import type { CheckpointAbility } from "../checkpoint/generation.ts";
 import { type ContractSubject, driverContract, type SuiteName } from "../contract-suite/index.ts";
@@ -13,13 +14,14 @@ interface Kind {
 }
 
 /** The suites that a driver without the capability `images` passes. */
-const WITHOUT_IMAGES: readonly SuiteName[] = ["processes", "records", "network", "snapshots", "checkpoint"];
+const WITHOUT_IMAGES: readonly SuiteName[] = ["processes", "records", "network", "snapshots", "volumes", "checkpoint"];
 
 driverContract("fake", () => makeSubject({}));
 driverContract("fake, keeps processes in memory", () => makeSubject({ keepsProcesses: true }), [
   "processes",
   "records",
   "snapshots",
+  "volumes",
   "checkpoint",
 ]);
 driverContract("fake, keeps the disk alone", () => makeSubject({ checkpoint: "disk" }));
@@ -27,7 +29,7 @@ driverContract("fake without localFiles", () => makeSubject({ lacks: ["localFile
 driverContract("fake without images", () => makeSubject({ lacks: ["images"] }), WITHOUT_IMAGES);
 driverContract(
   "fake that says no",
-  () => makeSubject({ checkpoint: "none", lacks: ["freeze", "network", "images", "snapshots", "localFiles"] }),
+  () => makeSubject({ checkpoint: "none", lacks: ["freeze", "network", "images", "snapshots", "volumes", "localFiles"] }),
   WITHOUT_IMAGES,
 );
 
@@ -74,18 +76,44 @@ async function makeSubject({ checkpoint = "memory", lacks = [], keepsProcesses =
       world.faults.clear();
       for (const sandbox of world.sandboxes.values()) Object.assign(sandbox, { damaged: false, generationDamaged: false });
       for (const snapshot of world.snapshots.values()) delete snapshot.damaged;
+      for (const volume of world.volumes.values()) delete volume.damaged;
     },
-    write: async (handle, path, text) => void at(handle).files.set(path, text),
-    read: async (handle, path) => at(handle).files.get(path) ?? inLayers(world, at(handle).spec.image.layers, path),
+    write: async (handle, path, text) => writeInside(world, at(handle), path, text),
+    read: async (handle, path) => readInside(world, at(handle), path),
     dispose: () => world.clear(),
   };
+}
+
+/** The mount that a path is below, with the path in its volume. */
+function mountAt(world: FakeWorld, { spec }: FakeSandbox, path: string) {
+  const mount = spec.volumes?.find((it) => path.startsWith(`${it.path}/`));
+  const files = mount && world.volumes.get(mount.volume)?.files;
+  return mount && files && { ...mount, files, inside: path.slice(mount.path.length) };
+}
+
+function writeInside(world: FakeWorld, sandbox: FakeSandbox, path: string, text: string): void {
+  const mount = mountAt(world, sandbox, path);
+  if (!mount) sandbox.files.set(path, text);
+  else if (mount.readOnly) throw new Error("read-only");
+  else {
+    mount.files.makeDirectory(dirname(mount.inside), true, {});
+    mount.files.put(mount.inside, new Uint8Array(Buffer.from(text)), {});
+  }
+}
+
+function readInside(world: FakeWorld, sandbox: FakeSandbox, path: string): string {
+  const mount = mountAt(world, sandbox, path);
+  if (mount) return new TextDecoder().decode(mount.files.bytesOf(mount.inside));
+  return sandbox.files.get(path) ?? inLayers(world, sandbox.spec.image.layers, path);
 }
 
 function setDamaged(world: FakeWorld, what: Damageable): void {
   const target =
     "snapshot" in what
       ? world.snapshots.get(what.snapshot)
-      : world.sandboxes.get("sandbox" in what ? what.sandbox.sandboxId : what.generation.sandboxId);
+      : "volume" in what
+        ? world.volumes.get(what.volume)
+        : world.sandboxes.get("sandbox" in what ? what.sandbox.sandboxId : what.generation.sandboxId);
   if (!target) throw new Error("there is nothing to damage");
   Object.assign(target, "generation" in what ? { generationDamaged: true } : { damaged: true });
 }

@@ -15,6 +15,7 @@ import type {
 } from "../runtime/types.ts";
 import { absent, type FakeSandboxes, notFound, validate } from "./sandboxes.ts";
 import type { FakeSnapshots } from "./snapshots.ts";
+import type { FakeVolumes } from "./volumes.ts";
 import type { FakeSandbox, FakeWorld } from "./world.ts";
 
 /** Init and agent. */
@@ -27,11 +28,13 @@ export class FakeRuntime implements RuntimeDriver {
   private readonly world: FakeWorld;
   private readonly sandboxes: FakeSandboxes;
   private readonly snapshots: FakeSnapshots;
+  private readonly volumes: FakeVolumes;
 
-  constructor(world: FakeWorld, sandboxes: FakeSandboxes, snapshots: FakeSnapshots) {
+  constructor(world: FakeWorld, sandboxes: FakeSandboxes, snapshots: FakeSnapshots, volumes: FakeVolumes) {
     this.world = world;
     this.sandboxes = sandboxes;
     this.snapshots = snapshots;
+    this.volumes = volumes;
     this.capabilities = { freeze: !world.lacks.has("freeze") };
   }
 
@@ -75,6 +78,7 @@ export class FakeRuntime implements RuntimeDriver {
         throw new AppError("invalid_argument", "The image has too many layers", { reason: "too_many_layers" });
       }
       const files = this.snapshots.filesFor(spec);
+      this.volumes.check(spec, this.snapshots.volumesFor(spec));
       this.sandboxes.know(spec.sandboxId);
       return this.world.make(structuredClone(spec), this.name, files).handle;
     });

@@ -4,6 +4,7 @@ import { imagesUnimplemented, type MakeLayerOptions } from "../images/images.ts"
 import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
 import type { LayerInfo } from "../storage/layers.ts";
 import { type CaptureOptions, damagedSnapshot, type SnapshotInfo, type SnapshotStore, snapshotNotFound } from "../storage/snapshots.ts";
+import type { VolumeMount } from "../storage/volume-mounts.ts";
 import type { FakeImages } from "./images.ts";
 import type { FakeSandboxes } from "./sandboxes.ts";
 import type { FakeWorld } from "./world.ts";
@@ -30,7 +31,16 @@ export class FakeSnapshots implements SnapshotStore {
         throw new AppError("already_exists", `Snapshot ${id} exists already`, { reason: "snapshot_exists" });
       }
       const layers = [...spec.image.layers];
-      const info = { id, memory, layers, memoryBytes: memory ? 1 << 20 : 0, diskUsedBytes: files.size * 4096, createdAt: Date.now() };
+      const { volumes } = spec;
+      const info = {
+        id,
+        memory,
+        layers,
+        ...(volumes && { volumes }),
+        memoryBytes: memory ? 1 << 20 : 0,
+        diskUsedBytes: files.size * 4096,
+        createdAt: Date.now(),
+      };
       this.world.snapshots.set(id, { info, files: new Map(files) });
       return info;
     });
@@ -65,6 +75,11 @@ export class FakeSnapshots implements SnapshotStore {
       throw new AppError("failed_precondition", `Snapshot ${from.snapshot} holds no memory`, { reason: "no_memory_snapshot" });
     }
     return snapshot.files;
+  }
+
+  /** The volumes with which the processes of the spec's snapshot were kept; undefined if none go on. */
+  volumesFor({ from }: SandboxSpec): readonly VolumeMount[] | undefined {
+    return from?.memory ? (this.found(from.snapshot).info.volumes ?? []) : undefined;
   }
 
   private readable(id: string) {

@@ -5,6 +5,7 @@ import type { LayerInfo } from "../storage/layers.ts";
 import type { SnapshotInfo } from "../storage/snapshots.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
+import type { FakeVolumeFiles } from "./volume-files.ts";
 
 /** One fake sandbox. */
 export interface FakeSandbox {
@@ -39,8 +40,17 @@ interface FakeSnapshot {
   damaged?: boolean;
 }
 
+export interface FakeVolume {
+  readonly id: string;
+  limitBytes: number;
+  readonly createdAt: number;
+  readonly files: FakeVolumeFiles;
+  /** True: what is kept of it cannot be read. */
+  damaged?: boolean;
+}
+
 /** A capability that a fake driver has unless its world says otherwise. */
-export type Lackable = "freeze" | "network" | "images" | "snapshots" | "localFiles";
+export type Lackable = "freeze" | "network" | "images" | "snapshots" | "volumes" | "localFiles";
 
 /**
  * The machine of a fake driver. Two drivers over one world are one machine before and after a restart of the server.
@@ -59,6 +69,7 @@ export class FakeWorld {
   /** Digests of images the world has; empty means that it has every image. */
   readonly images = new Set<string>();
   readonly snapshots = new Map<string, FakeSnapshot>();
+  readonly volumes = new Map<string, FakeVolume>();
   readonly layers = new Map<string, { readonly info: LayerInfo; readonly tar: Uint8Array<ArrayBuffer> }>();
   /** How the agents answer `/init` from now on. */
   initManner: InitManner = "ok";

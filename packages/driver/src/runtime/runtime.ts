@@ -26,8 +26,10 @@ export interface RuntimeCapabilities {
  * **Life.** `create` → `start` → (`freeze` ⇄ `thaw`) → `signal` → `wait` → `destroy`. `destroy` is legal from everywhere.
  *
  * **Guarantees.**
- * - `create` makes a sandbox without processes, or leaves nothing. It refuses an id of which anything is left with `already_exists`, and an unknown image
- *   or snapshot with `not_found` (reason `image_not_found`, `snapshot_not_found`).
+ * - `create` makes a sandbox without processes, or leaves nothing. It refuses an id of which anything is left with `already_exists`, and an unknown image,
+ *   snapshot or volume with `not_found` (reason `image_not_found`, `snapshot_not_found`, `volume_not_found`).
+ * - A mount of a volume (`SandboxSpec.volumes`) whose path leads in the image over a link, or over what is no directory, makes `create` fail with
+ *   `failed_precondition`, reason `bad_mount_point`, `details.path`. A missing directory is made, of root with mode 0755.
  * - `start` resolves when the agent answers its health check; when it fails, or its signal aborts, the sandbox is gone as after `destroy`.
  * - `destroy` is repeatable and succeeds when nothing is left; when it resolves, no trace of the sandbox is on the machine.
  * - The driver's state of a sandbox may be damaged from outside. Then every call for it, with any incarnation, throws `data_loss` (reason

@@ -1,6 +1,7 @@
 import type { SandboxId } from "@boxyard/core";
 import type { EgressPolicy } from "../network/egress-policy.ts";
 import type { ImageRef, SnapshotRef } from "../storage/refs.ts";
+import type { VolumeMount } from "../storage/volume-mounts.ts";
 
 export interface ResourceLimits {
   /** CPU time as a number of cores; may be a fraction. */
@@ -23,10 +24,7 @@ export interface Restrictions {
   readonly maxOpenFiles?: number | undefined;
 }
 
-/**
- * The wanted sandbox. A driver enforces the spec, decides nothing, and validates the spec again. The API has no volumes (docs/limitations.md), so
- * a spec has no mounts.
- */
+/** The wanted sandbox. A driver enforces the spec, decides nothing, and validates the spec again. */
 export interface SandboxSpec {
   readonly sandboxId: SandboxId;
   /** 1 at create, one more with each resume. Part of every address and route, so that a stale one reaches nothing. */
@@ -34,6 +32,8 @@ export interface SandboxSpec {
   readonly image: ImageRef;
   /** Snapshot to start from, made on the layers of `image`. Absent: an empty disk and a boot. Needs the capability `snapshots`. */
   readonly from?: SnapshotRef;
+  /** What `checkVolumeMounts` allows. Needs the capability `volumes`. */
+  readonly volumes?: readonly VolumeMount[];
   readonly hostname: string;
   readonly resources: ResourceLimits;
   readonly network: EgressPolicy;

@@ -2,6 +2,7 @@ import { AppError } from "@boxyard/core";
 import type { MakeLayerOptions } from "../images/images.ts";
 import type { SandboxHandle } from "../runtime/types.ts";
 import type { LayerInfo } from "./layers.ts";
+import type { VolumeMount } from "./volume-mounts.ts";
 
 /**
  * Copies of running sandboxes, from which any number of other sandboxes start: snapshots, forks and templates that start from memory.
@@ -60,6 +61,8 @@ export interface SnapshotInfo {
   readonly memory: boolean;
   /** Digests of the layers below it, lowest first: those of the source's image. */
   readonly layers: readonly string[];
+  /** Volumes that the source had: a start with memory needs the same. Absent: none. */
+  readonly volumes?: readonly VolumeMount[];
   /** Bytes of memory that a start from it takes at once; 0 without memory. */
   readonly memoryBytes: number;
   /** Bytes of its disk above the layers; they count against the quota of each sandbox that starts from it. */

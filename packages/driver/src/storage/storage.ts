@@ -1,20 +1,23 @@
 import type { LayerStorage } from "./layers.ts";
 import type { SnapshotStore } from "./snapshots.ts";
+import type { VolumeStore } from "./volumes.ts";
 
 export interface StorageCapabilities {
   /** The driver keeps, makes and exports layers (`StorageDriver.images`, `ImageDriver.images`). */
   readonly images: boolean;
   /** Running sandboxes can be captured, and others started from that (`StorageDriver.snapshots`); with memory if `checkpoint` says so. */
   readonly snapshots: boolean;
+  /** Sandboxes can have volumes (`StorageDriver.volumes`, `SandboxSpec.volumes`). */
+  readonly volumes: boolean;
 }
 
 /**
- * The part of a driver that keeps layers and snapshots on disk: everything on disk is listed, and everything listed can be removed.
+ * The part of a driver that keeps layers, snapshots and volumes on disk: everything on disk is listed, and everything listed can be removed.
  *
  * **Words.** A *layer* is a changeset of the OCI image format; it is named by the SHA-256 of its uncompressed tar, `sha256:<64 hex>`, which
- * OCI calls its diff id. Layers are shared. A *volume* is the disk of one sandbox, with the changes of the sandbox.
+ * OCI calls its diff id. Layers are shared. A *disk* has the changes of one sandbox.
  *
- * **Life.** The part images makes a layer; it stays, unchanged, until `removeLayer`. `create` makes a volume and `destroy` removes it, with the
+ * **Life.** The part images makes a layer; it stays, unchanged, until `removeLayer`. `create` makes a disk and `destroy` removes it, with the
  * generation of `CheckpointDriver`. Both are parts of a sandbox, which `RuntimeDriver.list` includes.
  *
  * **Guarantees.**
@@ -36,4 +39,6 @@ export interface StorageDriver {
   readonly images: LayerStorage;
   /** Copies of running sandboxes that others start from; `SnapshotStore` has their contract. Needs the capability `snapshots`. */
   readonly snapshots: SnapshotStore;
+  /** Directories that outlive sandboxes; `VolumeStore` has their contract. Needs the capability `volumes`. */
+  readonly volumes: VolumeStore;
 }

@@ -1,0 +1,106 @@
+import { AppError } from "@boxyard/core";
+import type { SandboxSpec } from "../runtime/types.ts";
+import type { VolumeContent } from "../storage/volume-content.ts";
+import { checkVolumeMounts, isVolumeId, sameVolumeMounts, type VolumeMount } from "../storage/volume-mounts.ts";
+import {
+  type CreateVolumeOptions,
+  checkVolumeLimit,
+  damagedVolume,
+  type VolumeInfo,
+  type VolumeStore,
+  volumeExists,
+  volumeInUse,
+  volumeNotFound,
+  volumesDiffer,
+  volumeTooSmall,
+} from "../storage/volumes.ts";
+import { FakeVolumeContent } from "./volume-content.ts";
+import { FakeVolumeFiles } from "./volume-files.ts";
+import type { FakeVolume, FakeWorld } from "./world.ts";
+
+/** Volumes of a fake world. */
+export class FakeVolumes implements VolumeStore {
+  readonly content: VolumeContent;
+  private readonly world: FakeWorld;
+
+  constructor(world: FakeWorld) {
+    this.world = world;
+    this.content = new FakeVolumeContent(world, (id) => this.found(id));
+  }
+
+  create(id: string, { limitBytes, from }: CreateVolumeOptions): Promise<VolumeInfo> {
+    return this.world.faults.around("createVolume", undefined, async () => {
+      if (!isVolumeId(id)) throw new AppError("invalid_argument", "The id of a volume is malformed", { reason: "bad_volume_id" });
+      checkVolumeLimit(limitBytes);
+      const source = from === undefined ? undefined : this.found(from);
+      if (this.world.volumes.has(id)) throw volumeExists(id);
+      const files = new FakeVolumeFiles(source?.files);
+      if (files.usedBytes > limitBytes) throw volumeTooSmall(from ?? id, files.usedBytes, limitBytes);
+      const volume: FakeVolume = { id, limitBytes, createdAt: Date.now(), files };
+      this.world.volumes.set(id, volume);
+      return infoOf(volume);
+    });
+  }
+
+  get(id: string): Promise<VolumeInfo | undefined> {
+    return this.world.faults.around("volume", undefined, async () => {
+      const volume = this.readable(id);
+      return volume && infoOf(volume);
+    });
+  }
+
+  list(): Promise<readonly VolumeInfo[]> {
+    return this.world.faults.around("listVolumes", undefined, async () =>
+      [...this.world.volumes.values()].map((volume) => (volume.damaged ? damagedVolume(volume.id) : infoOf(volume))),
+    );
+  }
+
+  resize(id: string, limitBytes: number): Promise<VolumeInfo> {
+    return this.world.faults.around("resizeVolume", undefined, async () => {
+      checkVolumeLimit(limitBytes);
+      const volume = this.found(id);
+      if (volume.files.usedBytes > limitBytes) throw volumeTooSmall(id, volume.files.usedBytes, limitBytes);
+      volume.limitBytes = limitBytes;
+      return infoOf(volume);
+    });
+  }
+
+  remove(id: string): Promise<void> {
+    return this.world.faults.around("removeVolume", undefined, async () => {
+      const users = [...this.world.sandboxes.values()].filter(({ spec }) => spec.volumes?.some(({ volume }) => volume === id));
+      if (users.length > 0) {
+        throw volumeInUse(
+          id,
+          users.map(({ handle }) => handle.sandboxId),
+        );
+      }
+      this.world.volumes.delete(id);
+    });
+  }
+
+  /** Throws unless a sandbox can start with the volumes of this spec. `kept`: those with which its processes were kept, if they go on. */
+  check({ volumes }: SandboxSpec, kept?: readonly VolumeMount[]): void {
+    checkVolumeMounts(volumes);
+    if (kept && !sameVolumeMounts(kept, volumes)) throw volumesDiffer();
+    for (const { volume } of volumes ?? []) this.found(volume);
+  }
+
+  private readable(id: string): FakeVolume | undefined {
+    const volume = this.world.volumes.get(id);
+    if (volume?.damaged) throw new AppError("data_loss", `Volume ${id} is damaged`, { reason: "bad_volume", details: { volume: id } });
+    return volume;
+  }
+
+  private found(id: string): FakeVolume {
+    const volume = this.readable(id);
+    if (!volume) throw volumeNotFound(id);
+    return volume;
+  }
+}
+
+const infoOf = ({ id, limitBytes, createdAt, files }: FakeVolume): VolumeInfo => ({
+  id,
+  limitBytes,
+  usedBytes: files.usedBytes,
+  createdAt,
+});
