@@ -25,6 +25,7 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   "docs/integrations.md js": ["e2e/integrations/integrations.test.ts"],
   "docs/integrations.md python": ["e2e/integrations/integrations.test.ts"],
   "docs/integrations.md sh": ["e2e/integrations/integrations.test.ts"],
+  "docs/mcp.md sh": ["e2e/mcp/stdio.test.ts"],
   "docs/production.md caddyfile": ["e2e/support/fronts.ts"],
   "docs/production.md nginx": ["e2e/support/fronts.ts"],
   "docs/production.md sh": ["e2e/front-door/walk.test.ts", "e2e/cli/service.test.ts", "e2e/fronts/fronts.test.ts"],

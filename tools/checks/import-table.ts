@@ -11,7 +11,8 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   http1: ["core"],
   server: ["core", "spec", "driver", "agent-client", "http1"],
   sdk: ["spec"],
-  cli: ["sdk", "core"],
+  mcp: ["sdk"],
+  cli: ["sdk", "core", "mcp"],
   testkit: ["*"],
 };
 

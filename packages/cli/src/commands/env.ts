@@ -4,10 +4,12 @@ import { urlOfListen } from "../config.ts";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
+import { ownPath } from "../server-control/self-command.ts";
 
 interface EnvOptions {
   readonly domain?: string;
   readonly json?: boolean;
+  readonly agent?: boolean;
 }
 
 /** A host name, with or without a port. */
@@ -18,6 +20,7 @@ export function configure(command: Command, context: CliContext): void {
     .description("Print the variables that our SDK and the `e2b` clients need, as lines for a shell.")
     .option("--domain <domain>", "domain whose names <port>-<sandbox>.<domain> lead to the server (the server's BOXYARD_DOMAIN)")
     .option("--json", "print them as a JSON object")
+    .option("--agent", "print what an agent's configuration needs to start `boxyard mcp` (mcpServers, JSON)")
     .addHelpText("after", '\nExamples:\n  $ eval "$(boxyard env)"\n  $ boxyard env --domain boxes.example.com\n  $ boxyard env --json')
     .action((options: EnvOptions) => printEnv(options, context));
 }
@@ -25,6 +28,7 @@ export function configure(command: Command, context: CliContext): void {
 async function printEnv(options: EnvOptions, context: CliContext): Promise<void> {
   const { output } = context;
   const variables = await clientVariables(options.domain, context);
+  if (options.agent) return output.json(agentConfiguration(variables));
   if (options.json) return output.json(variables);
   for (const [name, value] of Object.entries(variables)) await output.line(`export ${name}=${shellWord(value)}`);
 }
@@ -47,6 +51,11 @@ async function clientVariables(given: string | undefined, context: CliContext): 
     E2B_API_KEY: key,
     E2B_DOMAIN: domain,
   };
+}
+
+/** The entry that agents' clients (Claude Code, Cursor, Codex, …) have in common for a server that they start. */
+function agentConfiguration({ BOXYARD_API_URL, BOXYARD_API_KEY }: Record<string, string>): object {
+  return { mcpServers: { boxyard: { command: ownPath(), args: ["mcp"], env: { BOXYARD_API_URL, BOXYARD_API_KEY } } } };
 }
 
 /** Where the server is, or, when none runs, where it will be. */

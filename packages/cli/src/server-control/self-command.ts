@@ -12,3 +12,8 @@ export function selfCommand(role: ServerRole, args: readonly string[] = []): [st
   if (executableBuild !== undefined) return [process.execPath, PROGRAM.server, role, ...args];
   return [process.execPath, resolve(import.meta.dir, "../../../server/src/main.ts"), role, ...args];
 }
+
+/** The path of this command, for programs that start it themselves. */
+export function ownPath(): string {
+  return executableBuild !== undefined ? process.execPath : resolve(import.meta.dir, "../../../../boxyard");
+}

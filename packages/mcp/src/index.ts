@@ -1,0 +1,1 @@
+export { serveStreams } from "./stdio.ts";

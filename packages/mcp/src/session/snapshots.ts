@@ -1,0 +1,34 @@
+import { type ConnectionOptions, Sandbox, type SnapshotInfo } from "@boxyard/sdk";
+
+export type OwnSnapshots = Pick<SessionSnapshots, "create" | "remove" | "removeUnnamed">;
+
+const MAX_UNNAMED = 100;
+
+/** Snapshots of a session: those without a name end with it. */
+export class SessionSnapshots {
+  private readonly unnamed = new Set<string>();
+  private readonly connection: () => Promise<ConnectionOptions>;
+
+  constructor(connection: () => Promise<ConnectionOptions>) {
+    this.connection = connection;
+  }
+
+  async create(sandbox: Sandbox, name: string | undefined): Promise<SnapshotInfo> {
+    const info = await sandbox.createSnapshot({ name });
+    if (name === undefined && this.unnamed.size < MAX_UNNAMED) this.unnamed.add(info.snapshotId);
+    return info;
+  }
+
+  /** Deletes a snapshot by id or name; never a template. False if there is no such snapshot. */
+  async remove(id: string): Promise<boolean> {
+    const options = await this.connection();
+    const [found] = await Sandbox.listSnapshots({ ...options, name: id, limit: 1 }).nextItems();
+    if (!found) return false;
+    this.unnamed.delete(id);
+    return Sandbox.deleteSnapshot(id, options);
+  }
+
+  async removeUnnamed(options: ConnectionOptions | undefined): Promise<void> {
+    if (options) await Promise.allSettled([...this.unnamed].map((id) => Sandbox.deleteSnapshot(id, options)));
+  }
+}
