@@ -18,7 +18,6 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   sandbox_ended: "It has ended, with its files and commands. `create` makes another.",
   sandbox_not_running: "`list` shows its state; a paused one is resumed by the next tool that uses it.",
   template_not_found: "Omit `from` for the template `base`, or ask the user for a template or snapshot that exists.",
-  snapshot_not_found: "`snapshot` makes one and returns its id.",
   process_not_found: "It has ended, and its output is gone. `processes` lists what runs; `run` starts it again.",
   file_not_found: "`read` of a directory lists it; `search` with `name` finds files.",
   permission_denied: "`run` with `user: root` can read and change any file.",

@@ -1,16 +1,31 @@
 import { SDK_VERSION } from "@boxyard/sdk";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import { explain, ToolError } from "./errors.ts";
+import { FILE_TEMPLATE, listResources, readResource } from "./resources.ts";
 import type { Session } from "./session/session.ts";
 import { TOOLS } from "./tools/index.ts";
 import { published } from "./tools/tool.ts";
+
+/** "Resource not found" in the protocol; it has no other code for resources. */
+const RESOURCE_NOT_READ = -32002;
 
 const INSTRUCTIONS = "Runs code in isolated Linux sandboxes. Start with `create`. Relative paths begin at the user's home directory.";
 
 /** The protocol's server for one session. */
 export function serverOf(session: Session): Server {
-  const server = new Server({ name: "boxyard", version: SDK_VERSION }, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+  const server = new Server(
+    { name: "boxyard", version: SDK_VERSION },
+    { capabilities: { tools: {}, resources: {} }, instructions: INSTRUCTIONS },
+  );
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: toolList() as never }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
     const token = params._meta?.progressToken;
@@ -25,6 +40,13 @@ export function serverOf(session: Session): Server {
     };
     return callTool(params.name, params.arguments, { session, signal: extra.signal, progress: token === undefined ? undefined : progress });
   });
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [FILE_TEMPLATE] }));
+  server.setRequestHandler(ListResourcesRequestSchema, async () => ({ resources: await listResources(session) }));
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
+    readResource(params.uri, session).catch((error: unknown) => {
+      throw new McpError(RESOURCE_NOT_READ, explain(error));
+    }),
+  );
   return server;
 }
 

@@ -8,6 +8,8 @@ export const LEASE_MS = 120_000;
 const RENEW_EVERY_MS = 30_000;
 /** Least lifetime of a sandbox of others when a tool uses it. */
 const BORROWED_MS = 300_000;
+/** A pause, a resume or a copy of a large memory takes its time. */
+export const STATE_REQUEST_MS = 600_000;
 const MAX_SANDBOXES = 32;
 /** Metadata of sandboxes that a session has made: `session` for those that end with it, `kept` for the others. */
 export const MARK = "boxyard.mcp";
@@ -29,7 +31,12 @@ export interface CreateOptions {
 }
 
 /** Gives the address of the server and the key; called when a tool needs them. */
-export type Connect = () => Promise<ConnectionOptions>;
+export type Connect = () => Promise<SessionConnection>;
+
+export interface SessionConnection extends ConnectionOptions {
+  /** The server's address as the client knows it, where it is another than `apiUrl`. */
+  readonly publicUrl?: string | undefined;
+}
 
 /**
  * One client's session: its sandboxes, which end with it unless they are kept, and its commands. While the session lives it renews the lease of its
@@ -49,7 +56,7 @@ export class Session {
     this.snapshots = new SessionSnapshots(() => this.connection());
   }
 
-  connection(): Promise<ConnectionOptions> {
+  connection(): Promise<SessionConnection> {
     if (this.ended) throw new ToolError("This session has ended.", "Start another one.");
     return this.connectNow();
   }
@@ -76,7 +83,9 @@ export class Session {
 
   /** Makes copies of a sandbox; they belong to the session as the source does. */
   async fork(source: Member, count: number): Promise<Awaited<ReturnType<Sandbox["fork"]>>> {
-    const results = await this.reserve(count, () => source.sandbox.fork({ count, timeoutMs: LEASE_MS }));
+    const results = await this.reserve(count, () =>
+      source.sandbox.fork({ count, timeoutMs: LEASE_MS, requestTimeoutMs: STATE_REQUEST_MS }),
+    );
     for (const { sandbox } of results) if (sandbox) await this.admit(sandbox, source.ownership === "kept" ? "kept" : "own");
     return results;
   }
@@ -99,12 +108,12 @@ export class Session {
     if (!member)
       throw new ToolError(`This session has no sandbox ${id}.`, "`list` shows its sandboxes; `use` adds one of others by its id.");
     try {
-      if (member.ownership === "borrowed") await member.sandbox.resume({ timeoutMs: BORROWED_MS });
-      else if (member.paused) await member.sandbox.resume({ timeoutMs: LEASE_MS });
+      if (member.ownership === "borrowed") await member.sandbox.resume({ timeoutMs: BORROWED_MS, requestTimeoutMs: STATE_REQUEST_MS });
+      else if (member.paused) await member.sandbox.resume({ timeoutMs: LEASE_MS, requestTimeoutMs: STATE_REQUEST_MS });
       member.paused = false;
       return member;
     } catch (error) {
-      this.forgetEnded(member.sandbox.sandboxId, error);
+      await this.lookAgain(member, error);
       throw error;
     }
   }
@@ -117,10 +126,14 @@ export class Session {
     return true;
   }
 
-  /** A sandbox that has ended by itself is no member any more. */
-  forgetEnded(id: string | undefined, error: unknown): void {
-    const gone = error instanceof SandboxEndedError || (error instanceof NotFoundError && error.reason === "sandbox_not_found");
-    if (gone && id !== undefined) this.forget(id);
+  /** After a failure that means that a sandbox does not run: one that has ended is no member any more; one that others have paused is resumed later. */
+  async lookAgain(member: Member, failure: unknown): Promise<void> {
+    if (!(failure instanceof SandboxEndedError) && !isGone(failure)) return;
+    try {
+      member.paused = (await member.sandbox.getInfo()).state === "paused";
+    } catch (error) {
+      if (isGone(error)) this.forget(member.sandbox.sandboxId);
+    }
   }
 
   /** Ends the sandboxes that are not kept, and removes the snapshots without a name. What cannot be ended ends when its lease does. */
@@ -170,10 +183,10 @@ export class Session {
   }
 
   private renew(): void {
-    for (const { sandbox, ownership, paused } of this.members.values()) {
-      if (ownership === "borrowed" || paused) continue;
+    for (const member of this.members.values()) {
+      if (member.ownership === "borrowed" || member.paused) continue;
       // A renewal that fails is followed by three more before the lease ends.
-      sandbox.setTimeout(LEASE_MS).catch((error: unknown) => this.forgetEnded(sandbox.sandboxId, error));
+      member.sandbox.setTimeout(LEASE_MS).catch((error: unknown) => this.lookAgain(member, error));
     }
   }
 
@@ -182,3 +195,5 @@ export class Session {
     this.commands.forget(id);
   }
 }
+
+const isGone = (error: unknown): boolean => error instanceof NotFoundError && error.reason === "sandbox_not_found";

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, Sandbox, type SnapshotInfo } from "@boxyard/sdk";
 
-export type OwnSnapshots = Pick<SessionSnapshots, "create" | "remove" | "removeUnnamed">;
+export type OwnSnapshots = Pick<SessionSnapshots, "create" | "exists" | "remove" | "removeUnnamed">;
 
 const MAX_UNNAMED = 100;
 
@@ -13,19 +13,22 @@ export class SessionSnapshots {
     this.connection = connection;
   }
 
-  async create(sandbox: Sandbox, name: string | undefined): Promise<SnapshotInfo> {
-    const info = await sandbox.createSnapshot({ name });
+  async create(sandbox: Sandbox, name: string | undefined, requestTimeoutMs: number): Promise<SnapshotInfo> {
+    const info = await sandbox.createSnapshot({ name, requestTimeoutMs });
     if (name === undefined && this.unnamed.size < MAX_UNNAMED) this.unnamed.add(info.snapshotId);
     return info;
   }
 
   /** Deletes a snapshot by id or name; never a template. False if there is no such snapshot. */
   async remove(id: string): Promise<boolean> {
-    const options = await this.connection();
-    const [found] = await Sandbox.listSnapshots({ ...options, name: id, limit: 1 }).nextItems();
-    if (!found) return false;
+    if (!(await this.exists(id))) return false;
     this.unnamed.delete(id);
-    return Sandbox.deleteSnapshot(id, options);
+    return Sandbox.deleteSnapshot(id, await this.connection());
+  }
+
+  async exists(id: string): Promise<boolean> {
+    const found = await Sandbox.listSnapshots({ ...(await this.connection()), name: id, limit: 1 }).nextItems();
+    return found.length > 0;
   }
 
   async removeUnnamed(options: ConnectionOptions | undefined): Promise<void> {

@@ -1,9 +1,10 @@
 import type { CommandHandle } from "@boxyard/sdk";
 import { z } from "zod";
 import { RunningCommand } from "../session/running-command.ts";
+import type { Member } from "../session/session.ts";
 import { outputPart, outputText, RESULT_BYTES } from "./output-text.ts";
 import { waitWithProgress } from "./progress.ts";
-import { sandbox, type ToolCall, tool } from "./tool.ts";
+import { sandboxTool, type ToolCall } from "./tool.ts";
 
 /** Below the minute for which clients wait for an answer. */
 const DEFAULT_WAIT_S = 50;
@@ -12,38 +13,28 @@ const pid = z.int().min(1);
 
 /** Starts a command, and waits for it; a command whose call is cancelled is killed. */
 export async function runCommand(
+  start: () => Promise<CommandHandle>,
+  waitMs: number,
+  { sandbox }: Member,
   call: ToolCall,
-  { id, waitMs }: { readonly id: string | undefined; readonly waitMs: number },
-  start: (commands: {
-    readonly sandboxId: string;
-    readonly member: Awaited<ReturnType<ToolCall["session"]["member"]>>;
-  }) => Promise<CommandHandle>,
 ): Promise<RunningCommand> {
-  const { session, signal } = call;
-  const member = await session.member(id);
-  session.commands.makeRoom();
-  const { sandboxId } = member.sandbox;
-  const handle = await start({ sandboxId, member }).catch((error: unknown) => {
-    session.forgetEnded(sandboxId, error);
-    throw error;
-  });
-  const command = new RunningCommand(sandboxId, handle);
-  session.commands.add(command);
+  const { commands } = call.session;
+  commands.makeRoom();
+  const command = new RunningCommand(sandbox.sandboxId, await start());
+  commands.add(command);
   try {
     await waitWithProgress(command, waitMs, call);
   } catch (error) {
-    if (signal.aborted) await member.sandbox.commands.kill(command.pid);
-    session.forgetEnded(sandboxId, error);
+    if (call.signal.aborted) await sandbox.commands.kill(command.pid);
     throw error;
   }
   return command;
 }
 
-const run = tool({
+const run = sandboxTool({
   name: "run",
   description: `Run a bash command. Waits wait_s (0: background); then it goes on and \`wait\` follows it by pid. Shows up to ${RESULT_BYTES / 1000} kB of output.`,
   input: {
-    sandbox,
     command: z.string().min(1),
     cwd: z.string().optional(),
     user: z.string().optional().describe("e.g. root"),
@@ -51,33 +42,29 @@ const run = tool({
     stdin: z.boolean().optional().describe("for `input`"),
     wait_s,
   },
-  async run({ sandbox: id, command: text, cwd, user, env: envs, stdin, wait_s }, call) {
-    const command = await runCommand(call, { id, waitMs: wait_s * 1000 }, ({ member }) =>
-      member.sandbox.commands.run(text, { background: true, cwd, user, envs, stdin, timeoutMs: 0, retainOutput: false }),
-    );
-    return outputText(command);
+  async run({ command, cwd, user, env: envs, stdin, wait_s }, member, call) {
+    const options = { background: true, cwd, user, envs, stdin, timeoutMs: 0, retainOutput: false } as const;
+    return outputText(await runCommand(() => member.sandbox.commands.run(command, options), wait_s * 1000, member, call));
   },
 });
 
-const wait = tool({
+const wait = sandboxTool({
   name: "wait",
   description: "New output and exit code of a command, when it ends or after wait_s. With from: output again, from that byte.",
-  input: { sandbox, pid, wait_s, from: z.int().min(0).optional() },
-  async run({ sandbox: id, pid, wait_s, from }, call) {
-    const member = await call.session.member(id);
-    const command = await call.session.commands.find(member.sandbox, pid);
+  input: { pid, wait_s, from: z.int().min(0).optional() },
+  async run({ pid, wait_s, from }, { sandbox }, call) {
+    const command = await call.session.commands.find(sandbox, pid);
     if (from !== undefined) return outputPart(command, from);
     await waitWithProgress(command, wait_s * 1000, call);
     return outputText(command);
   },
 });
 
-const input = tool({
+const input = sandboxTool({
   name: "input",
   description: "Write to the standard input of a command that was run with stdin, then show its output for wait_s.",
-  input: { sandbox, pid, text: z.string(), close: z.boolean().optional(), wait_s: wait_s.default(1) },
-  async run({ sandbox: id, pid, text, close, wait_s }, call) {
-    const { sandbox } = await call.session.member(id);
+  input: { pid, text: z.string(), close: z.boolean().optional(), wait_s: wait_s.default(1) },
+  async run({ pid, text, close, wait_s }, { sandbox }, call) {
     const command = await call.session.commands.find(sandbox, pid);
     if (text !== "") await sandbox.commands.sendStdin(pid, text);
     if (close) await sandbox.commands.closeStdin(pid);
@@ -86,13 +73,12 @@ const input = tool({
   },
 });
 
-const processes = tool({
+const processes = sandboxTool({
   name: "processes",
   description: "List running commands with their pids.",
-  input: { sandbox },
+  input: {},
   readOnly: true,
-  async run({ sandbox: id }, { session }) {
-    const { sandbox } = await session.member(id);
+  async run(_args, { sandbox }) {
     const found = await sandbox.commands.list();
     if (found.length === 0) return "Nothing runs.";
     const lines = found.map(({ pid, cmd, args, tag }) => `${pid}\t${lineOf(cmd, args)}${tag === undefined ? "" : `\t(${tag})`}`);
@@ -107,12 +93,11 @@ function lineOf(cmd: string, args: readonly string[]): string {
   return words.join(" ").slice(0, 150);
 }
 
-const kill = tool({
+const kill = sandboxTool({
   name: "kill",
   description: "Kill a command.",
-  input: { sandbox, pid },
-  async run({ sandbox: id, pid }, { session }) {
-    const { sandbox } = await session.member(id);
+  input: { pid },
+  async run({ pid }, { sandbox }) {
     return (await sandbox.commands.kill(pid)) ? `Killed ${pid}.` : `No command ${pid} runs. \`processes\` lists what runs.`;
   },
 });

@@ -2,7 +2,7 @@ import type { EntryInfo, Sandbox } from "@boxyard/sdk";
 import { z } from "zod";
 import { ToolError } from "../errors.ts";
 import { readLines } from "./read-lines.ts";
-import { type Content, sandbox, tool } from "./tool.ts";
+import { type Content, sandboxTool } from "./tool.ts";
 
 const path = z.string().min(1);
 const DEFAULT_LINES = 500;
@@ -19,13 +19,12 @@ const IMAGES: Readonly<Record<string, string>> = {
   webp: "image/webp",
 };
 
-const read = tool({
+const read = sandboxTool({
   name: "read",
   description: "Read lines of a text file, an image, or list a directory.",
-  input: { sandbox, path, from_line: z.int().min(1).default(1), lines: z.int().min(1).default(DEFAULT_LINES) },
+  input: { path, from_line: z.int().min(1).default(1), lines: z.int().min(1).default(DEFAULT_LINES) },
   readOnly: true,
-  async run({ sandbox: id, path, from_line, lines }, { session, signal }) {
-    const { sandbox } = await session.member(id);
+  async run({ path, from_line, lines }, { sandbox }, { signal }) {
     const info = await sandbox.files.getInfo(path);
     if (info.type === "directory") return listing(await sandbox.files.list(path));
     const image = IMAGES[/\.(\w+)$/.exec(path)?.[1]?.toLowerCase() ?? ""];
@@ -45,27 +44,24 @@ export function listing(entries: readonly EntryInfo[]): string {
   return lines.length === 0 ? "(empty directory)" : [...lines, ...more].join("\n");
 }
 
-const write = tool({
+const write = sandboxTool({
   name: "write",
   description: "Write a file and its missing directories.",
-  input: { sandbox, path, text: z.string() },
-  async run({ sandbox: id, path, text }, { session }) {
-    const { sandbox } = await session.member(id);
+  input: { path, text: z.string() },
+  async run({ path, text }, { sandbox }) {
     const info = await sandbox.files.write(path, text);
     return `Wrote ${info.path}.`;
   },
 });
 
-const patch = tool({
+const patch = sandboxTool({
   name: "patch",
   description: "Replace exact texts in a file, all edits or none. old must occur once, unless all.",
   input: {
-    sandbox,
     path,
     edits: z.array(z.strictObject({ old: z.string().min(1), new: z.string(), all: z.boolean().optional() })).min(1),
   },
-  async run({ sandbox: id, path, edits }, { session }) {
-    const { sandbox } = await session.member(id);
+  async run({ path, edits }, { sandbox }) {
     const { size } = await sandbox.files.getInfo(path);
     if (size > MAX_PATCH_BYTES)
       throw new ToolError(`${path} has ${size} bytes, more than \`patch\` takes.`, "Change it with `run`, e.g. sed.");

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Session } from "../session/session.ts";
+import type { Member, Session } from "../session/session.ts";
 
 /** A call of a tool. */
 export interface ToolCall {
@@ -36,8 +36,25 @@ export function tool<S extends z.ZodRawShape>({ name, description, input, readOn
   return { name, description, input: schema, readOnly, call: async (args, call) => run(schema.parse(args ?? {}) as never, call) };
 }
 
-/** The parameter of tools that work in a sandbox. */
-export const sandbox = z.string().optional().describe("id; may be omitted if there is one");
+/** A tool that works in a sandbox of the session. */
+interface SandboxDefinition<S extends z.ZodRawShape> extends Omit<Definition<S>, "run"> {
+  run(args: z.output<z.ZodObject<S>>, member: Member, call: ToolCall): Promise<string | Content>;
+}
+
+const sandbox = z.string().optional().describe("id; may be omitted if there is one");
+
+export function sandboxTool<S extends z.ZodRawShape>({ input, run, ...definition }: SandboxDefinition<S>): Tool {
+  const withSandbox = async ({ sandbox: id, ...args }: { readonly sandbox?: string | undefined }, call: ToolCall) => {
+    const member = await call.session.member(id);
+    try {
+      return await run(args as never, member, call);
+    } catch (error) {
+      await call.session.lookAgain(member, error);
+      throw error;
+    }
+  };
+  return tool({ ...definition, input: { sandbox, ...input }, run: withSandbox as never });
+}
 
 /** The JSON Schema of a tool's arguments, without what tells a model nothing: every word of it costs tokens in every conversation. */
 export function published(input: z.ZodObject): Record<string, unknown> {
