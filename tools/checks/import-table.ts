@@ -9,7 +9,7 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   agent: ["core", "spec"],
   "agent-client": ["core", "spec", "driver"],
   http1: ["core"],
-  server: ["core", "spec", "driver", "agent-client", "http1"],
+  server: ["core", "spec", "driver", "agent-client", "http1", "mcp"],
   sdk: ["spec"],
   mcp: ["sdk"],
   cli: ["sdk", "core", "mcp"],

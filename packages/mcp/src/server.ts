@@ -65,7 +65,7 @@ async function callTool(name: string, args: unknown, call: Parameters<(typeof TO
   try {
     const tool = TOOLS.find((one) => one.name === name);
     if (!tool) throw new ToolError(`There is no tool ${name}.`, `The tools are ${TOOLS.map((one) => one.name).join(", ")}.`);
-    const content = await tool.call(args, call);
+    const content = await call.session.duringCall(() => tool.call(args, call));
     return { content: [typeof content === "string" ? { type: "text", text: content } : content] };
   } catch (error) {
     return { content: [{ type: "text", text: explain(error) }], isError: true };

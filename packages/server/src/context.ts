@@ -8,6 +8,7 @@ import type { ServerConfig } from "./config.ts";
 import { Events } from "./events.ts";
 import { type ApiServices, createApp } from "./http/app.ts";
 import { logged } from "./http/log.ts";
+import { McpFront } from "./http/mcp.ts";
 import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.ts";
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
 import { openStore } from "./open-store.ts";
@@ -158,10 +159,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     rollbacks: new RollbackService(serving),
     tokens,
     sdkPackage,
+    mcp: new McpFront(() => urlOf(config.listen.hostname, (front as Front).port)),
   };
 
-  if (store.health.keptAs !== undefined) logger.warn({ file: store.health.keptAs }, KEPT_STORE);
-  store.health.onChange((trouble) => events.storeChanged(trouble));
+  watchStore(store, events, logger);
   const restart = { engine, store, driver, events, quarantine: quarantineOf(config, { driver, clock, events }) };
   sandboxLogs.start();
   const remaking = { agent, authorities, clock, driver, events, tokens, templates, teamId };
@@ -186,7 +187,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     sweep,
     lost: lock.lost,
     async close(graceMs = 5000) {
-      await front?.close(graceMs);
+      await closeFronts(context.mcp, front, graceMs, clock);
       await made.builds.close();
       await Promise.all([sweep, sampler, liveness].map((watch) => watch.stop()).concat(engine.close()));
       await sandboxLogs.close();
@@ -194,6 +195,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       await lock.release();
     },
   };
+}
+
+function watchStore({ health }: Store, events: Events, logger: Logger): void {
+  if (health.keptAs !== undefined) logger.warn({ file: health.keptAs }, KEPT_STORE);
+  health.onChange((trouble) => events.storeChanged(trouble));
+}
+
+/** Sessions of agents end their sandboxes through the front, so they end before it. */
+async function closeFronts(mcp: McpFront, front: Front | undefined, graceMs: number, clock: Clock): Promise<void> {
+  const waiting = new AbortController();
+  await Promise.race([mcp.close(), clock.sleep(graceMs, waiting.signal).catch(() => {})]);
+  waiting.abort();
+  await front?.close(graceMs);
 }
 
 async function noSdkPackage(): Promise<never> {

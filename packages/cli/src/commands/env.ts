@@ -1,5 +1,5 @@
 import { shellWord } from "@boxyard/sdk/shell-word";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { urlOfListen } from "../config.ts";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -9,7 +9,7 @@ import { ownPath } from "../server-control/self-command.ts";
 interface EnvOptions {
   readonly domain?: string;
   readonly json?: boolean;
-  readonly agent?: boolean;
+  readonly agent?: "stdio" | "http";
 }
 
 /** A host name, with or without a port. */
@@ -20,7 +20,14 @@ export function configure(command: Command, context: CliContext): void {
     .description("Print the variables that our SDK and the `e2b` clients need, as lines for a shell.")
     .option("--domain <domain>", "domain whose names <port>-<sandbox>.<domain> lead to the server (the server's BOXYARD_DOMAIN)")
     .option("--json", "print them as a JSON object")
-    .option("--agent", "print what an agent's configuration needs to start `boxyard mcp` (mcpServers, JSON)")
+    .addOption(
+      new Option(
+        "--agent [how]",
+        "print the entry for an agent's configuration (mcpServers, JSON): it starts `boxyard mcp`, or uses the server's /mcp",
+      )
+        .choices(["stdio", "http"])
+        .preset("stdio"),
+    )
     .addHelpText("after", '\nExamples:\n  $ eval "$(boxyard env)"\n  $ boxyard env --domain boxes.example.com\n  $ boxyard env --json')
     .action((options: EnvOptions) => printEnv(options, context));
 }
@@ -28,7 +35,7 @@ export function configure(command: Command, context: CliContext): void {
 async function printEnv(options: EnvOptions, context: CliContext): Promise<void> {
   const { output } = context;
   const variables = await clientVariables(options.domain, context);
-  if (options.agent) return output.json(agentConfiguration(variables));
+  if (options.agent) return output.json(agentConfiguration(variables, options.agent));
   if (options.json) return output.json(variables);
   for (const [name, value] of Object.entries(variables)) await output.line(`export ${name}=${shellWord(value)}`);
 }
@@ -53,9 +60,11 @@ async function clientVariables(given: string | undefined, context: CliContext): 
   };
 }
 
-/** The entry that agents' clients (Claude Code, Cursor, Codex, …) have in common for a server that they start. */
-function agentConfiguration({ BOXYARD_API_URL, BOXYARD_API_KEY }: Record<string, string>): object {
-  return { mcpServers: { boxyard: { command: ownPath(), args: ["mcp"], env: { BOXYARD_API_URL, BOXYARD_API_KEY } } } };
+/** The entry that agents' clients (Claude Code, Cursor, VS Code, …) have in common for a server that they start, or that answers at a URL. */
+function agentConfiguration({ BOXYARD_API_URL, BOXYARD_API_KEY }: Record<string, string>, how: "stdio" | "http"): object {
+  const started = { command: ownPath(), args: ["mcp"], env: { BOXYARD_API_URL, BOXYARD_API_KEY } };
+  const remote = { type: "http", url: `${BOXYARD_API_URL}/mcp`, headers: { "X-API-Key": BOXYARD_API_KEY } };
+  return { mcpServers: { boxyard: how === "http" ? remote : started } };
 }
 
 /** Where the server is, or, when none runs, where it will be. */

@@ -47,18 +47,37 @@ export class Session {
   readonly snapshots: OwnSnapshots;
   private readonly members = new Map<string, Member>();
   private readonly connectNow: Connect;
+  private readonly onCallEnd: () => void;
+  private running = 0;
   private pending = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
   private ended: Promise<void> | undefined;
 
-  constructor(connect: Connect) {
+  /** `onCallEnd` is called after each call of a tool. */
+  constructor(connect: Connect, onCallEnd: () => void = () => {}) {
     this.connectNow = connect;
+    this.onCallEnd = onCallEnd;
     this.snapshots = new SessionSnapshots(() => this.connection());
   }
 
   connection(): Promise<SessionConnection> {
     if (this.ended) throw new ToolError("This session has ended.", "Start another one.");
     return this.connectNow();
+  }
+
+  /** Number of tools that work now. */
+  get calls(): number {
+    return this.running;
+  }
+
+  async duringCall<T>(call: () => Promise<T>): Promise<T> {
+    this.running++;
+    try {
+      return await call();
+    } finally {
+      this.running--;
+      this.onCallEnd();
+    }
   }
 
   all(): readonly Member[] {

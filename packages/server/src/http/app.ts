@@ -10,6 +10,7 @@ import type { Templates } from "../templates/templates.ts";
 import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
 import { REQUEST_ID } from "./log.ts";
+import { type McpServices, mcp } from "./mcp.ts";
 import { publicUrl } from "./public-url.ts";
 import { type Api, mount } from "./route.ts";
 import { connect } from "./sandboxes/connect.ts";
@@ -34,7 +35,7 @@ import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
 
 /** The services that the platform API calls; each handler gets those of its resource. */
-export interface ApiServices extends SandboxServices, TemplateServices, SdkServices {
+export interface ApiServices extends SandboxServices, TemplateServices, SdkServices, McpServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
   readonly keys: Keys;
@@ -83,6 +84,7 @@ export function createApp(context: ApiServices): Api {
   );
   const sdkPackage = getSdkPackage(context);
   app.get(SDK_PACKAGE_PATH, (c) => sdkPackage(c.req.raw));
+  app.on(["GET", "POST", "DELETE"], "/mcp", (c) => mcp(c.req.raw, c.env, context));
   app.notFound((c) => {
     if (c.req.path === "/" && c.req.method === "GET" && c.req.header("accept")?.includes("text/html")) {
       return startPage(publicUrl(context.config, (name) => c.req.header(name)));
