@@ -7,6 +7,7 @@ import type { Keys } from "../keys/keys.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
 import type { Store, StoreTrouble } from "../store/index.ts";
 import type { Templates } from "../templates/templates.ts";
+import { AGENT_DOCUMENTS, agentDocument } from "./agent-documents.ts";
 import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
 import { REQUEST_ID } from "./log.ts";
@@ -84,6 +85,9 @@ export function createApp(context: ApiServices): Api {
   );
   const sdkPackage = getSdkPackage(context);
   app.get(SDK_PACKAGE_PATH, (c) => sdkPackage(c.req.raw));
+  for (const path of Object.keys(AGENT_DOCUMENTS) as (keyof typeof AGENT_DOCUMENTS)[]) {
+    app.get(path, (c) => agentDocument(path, c.req.raw, context.config));
+  }
   app.on(["GET", "POST", "DELETE"], "/mcp", (c) => mcp(c.req.raw, c.env, context));
   app.notFound((c) => {
     if (c.req.path === "/" && c.req.method === "GET" && c.req.header("accept")?.includes("text/html")) {

@@ -11,7 +11,7 @@ test("a browser at the server's address gets a page whose links work, a program 
   expect(page).toContain(`Boxyard ${VERSION}`);
   expect(page).toContain(`npm install ${s.url}/sdk/npm.tgz`);
   const links = [...page.matchAll(/href="([^"]+)"/g)].map((match) => match[1] ?? "");
-  expect(links).toEqual(["/openapi.json", "/openapi/agent.json", "/health"]);
+  expect(links).toEqual(["/openapi.json", "/openapi/agent.json", "/llms.txt", "/health"]);
   for (const link of links) expect((await fetch(s.url + link)).status).toBe(200);
   expect(await (await fetch(s.url)).json()).toMatchObject({ code: 404, error_code: "no_such_route" });
 });

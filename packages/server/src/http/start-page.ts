@@ -5,6 +5,7 @@ import { SDK_PACKAGE_PATH } from "./sdk-package.ts";
 const LINKS: readonly (readonly [path: string, what: string])[] = [
   ["/openapi.json", "the platform API: sandboxes, templates, keys"],
   ["/openapi/agent.json", "the API of the agent in every sandbox: files, commands, terminals"],
+  ["/llms.txt", "how to use this server, for language models"],
   ["/health", "says that the server answers"],
 ];
 
