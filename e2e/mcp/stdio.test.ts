@@ -50,6 +50,18 @@ test("an agent makes a sandbox, writes, changes, reads and runs a program; the s
   await eventually("the sandbox has ended", async () => !(await idsOf()).includes(id));
 }, 60_000);
 
+test.each(["SIGTERM", "SIGINT"] as const)(
+  "%s ends the session with its sandboxes",
+  async (signal) => {
+    const transport = stdioOf(platform());
+    await using mcp = await connected(transport);
+    const id = await mcp.create();
+    process.kill(transport.pid as number, signal);
+    await eventually("the sandbox has ended", async () => !(await idsOf()).includes(id));
+  },
+  60_000,
+);
+
 test("an edit that does not fit changes nothing", async () => {
   await using mcp = await start();
   await mcp.create();

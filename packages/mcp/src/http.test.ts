@@ -56,6 +56,21 @@ test("a session that is idle for half an hour ends, with its sandboxes; one that
   expect(platform.sandboxes.size).toBe(0);
 });
 
+test("a client that cannot begin leaves no session", async () => {
+  const { sessions, open } = start();
+  const body = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "1", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+  };
+  for (let i = 0; i < 20; i++) {
+    const request = new Request("http://x/mcp", { method: "POST", headers: { "Content-Type": "application/json" } });
+    expect((await sessions.handle(request, caller, body)).status).toBe(406);
+  }
+  expect((await open()).status).toBe(200);
+});
+
 test("a session with a tool at work is not idle", async () => {
   const { sessions, ask, open, later } = start();
   const { session } = await open();

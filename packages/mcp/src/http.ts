@@ -25,6 +25,7 @@ export interface HttpSessionsOptions {
 }
 
 interface Entry {
+  readonly id: string;
   readonly keyId: string;
   readonly session: Session;
   readonly transport: WebStandardStreamableHTTPServerTransport;
@@ -59,7 +60,11 @@ export class HttpSessions {
         `There are ${this.entries.size} sessions, ${ofKey.length} of this key: end one (DELETE), or try again later`,
       );
     }
-    return this.answer(await this.open(caller), request, body);
+    const opened = await this.open(caller);
+    const response = await this.answer(opened, request, body);
+    // A client that could not begin does not come back.
+    if (!response.ok) await this.end(opened.id);
+    return response;
   }
 
   /** Ends every session, with its sandboxes. */
@@ -90,7 +95,7 @@ export class HttpSessions {
       () => this.touch(id),
     );
     const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id });
-    const entry: Entry = { keyId, session, transport, usedAt: now() };
+    const entry: Entry = { id, keyId, session, transport, usedAt: now() };
     this.entries.set(id, entry);
     const server = serverOf(session);
     server.onclose = () => void this.end(id);

@@ -11,6 +11,7 @@ const BORROWED_MS = 300_000;
 /** A pause, a resume or a copy of a large memory takes its time. */
 export const STATE_REQUEST_MS = 600_000;
 const MAX_SANDBOXES = 32;
+const MAX_CALLS = 64;
 /** Metadata of sandboxes that a session has made: `session` for those that end with it, `kept` for the others. */
 export const MARK = "boxyard.mcp";
 
@@ -71,6 +72,7 @@ export class Session {
   }
 
   async duringCall<T>(call: () => Promise<T>): Promise<T> {
+    if (this.running >= MAX_CALLS) throw new ToolError(`${MAX_CALLS} tools work at once in this session.`, "Wait until some have ended.");
     this.running++;
     try {
       return await call();

@@ -1,4 +1,5 @@
 import { type ConnectionOptions, Sandbox, type SnapshotInfo } from "@boxyard/sdk";
+import { ToolError } from "../errors.ts";
 
 export type OwnSnapshots = Pick<SessionSnapshots, "create" | "exists" | "remove" | "removeUnnamed">;
 
@@ -14,8 +15,11 @@ export class SessionSnapshots {
   }
 
   async create(sandbox: Sandbox, name: string | undefined, requestTimeoutMs: number): Promise<SnapshotInfo> {
+    if (name === undefined && this.unnamed.size >= MAX_UNNAMED) {
+      throw new ToolError(`This session has ${MAX_UNNAMED} snapshots without a name.`, "`remove` some, or give a name.");
+    }
     const info = await sandbox.createSnapshot({ name, requestTimeoutMs });
-    if (name === undefined && this.unnamed.size < MAX_UNNAMED) this.unnamed.add(info.snapshotId);
+    if (name === undefined) this.unnamed.add(info.snapshotId);
     return info;
   }
 

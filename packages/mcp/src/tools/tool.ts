@@ -58,17 +58,12 @@ export function sandboxTool<S extends z.ZodRawShape>({ input, run, ...definition
 
 /** The JSON Schema of a tool's arguments, without what tells a model nothing: every word of it costs tokens in every conversation. */
 export function published(input: z.ZodObject): Record<string, unknown> {
-  const {
-    $schema: _,
-    additionalProperties: __,
-    ...schema
-  } = z.toJSONSchema(input, { io: "input", override: ({ jsonSchema }) => shorten(jsonSchema) });
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input", override: ({ jsonSchema }) => shorten(jsonSchema) });
   return schema;
 }
 
 function shorten(schema: Record<string, unknown>): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
-  if (typeof schema.additionalProperties === "boolean") delete schema.additionalProperties;
   delete schema.propertyNames;
 }
