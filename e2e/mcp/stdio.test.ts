@@ -24,6 +24,13 @@ test("docs/mcp.md: what `boxyard env --agent` prints starts a server that works"
   expect(await mcp.text("run", { command: "echo hello" })).toEndWith("\nhello\n");
 }, 60_000);
 
+test("the entry names the settings with which the server of this machine is found and started", async () => {
+  const own = { BOXYARD_DATA: "/nonexistent/boxyard", BOXYARD_LISTEN: "127.0.0.1:9" };
+  const printed = await boxyard(platform(), ["env", "--agent"], { env: { ...own, BOXYARD_API_URL: "", BOXYARD_API_KEY: "k" } });
+  const { env } = JSON.parse(printed.stdout).mcpServers.boxyard;
+  expect(env).toEqual({ ...own, BOXYARD_API_URL: "http://127.0.0.1:9", BOXYARD_API_KEY: "k" });
+}, 60_000);
+
 const idsOf = async () => (await Array.fromAsync(Sandbox.list(options()))).map(({ sandboxId }) => sandboxId);
 
 test("an agent makes a sandbox, writes, changes, reads and runs a program; the sandbox ends with the session", async () => {

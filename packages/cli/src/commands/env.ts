@@ -1,6 +1,6 @@
 import { shellWord } from "@boxyard/sdk/shell-word";
 import { type Command, Option } from "commander";
-import { urlOfListen } from "../config.ts";
+import { type CliConfig, urlOfListen } from "../config.ts";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
@@ -35,7 +35,7 @@ export function configure(command: Command, context: CliContext): void {
 async function printEnv(options: EnvOptions, context: CliContext): Promise<void> {
   const { output } = context;
   const variables = await clientVariables(options.domain, context);
-  if (options.agent) return output.json(agentConfiguration(variables, options.agent));
+  if (options.agent) return output.line(JSON.stringify(agentConfiguration(variables, options.agent, context.config), null, 2));
   if (options.json) return output.json(variables);
   for (const [name, value] of Object.entries(variables)) await output.line(`export ${name}=${shellWord(value)}`);
 }
@@ -61,10 +61,19 @@ async function clientVariables(given: string | undefined, context: CliContext): 
 }
 
 /** The entry that agents' clients (Claude Code, Cursor, VS Code, …) have in common for a server that they start, or that answers at a URL. */
-function agentConfiguration({ BOXYARD_API_URL, BOXYARD_API_KEY }: Record<string, string>, how: "stdio" | "http"): object {
-  const started = { command: ownPath(), args: ["mcp"], env: { BOXYARD_API_URL, BOXYARD_API_KEY } };
-  const remote = { type: "http", url: `${BOXYARD_API_URL}/mcp`, headers: { "X-API-Key": BOXYARD_API_KEY } };
-  return { mcpServers: { boxyard: how === "http" ? remote : started } };
+function agentConfiguration(
+  { BOXYARD_API_URL, BOXYARD_API_KEY }: Record<string, string>,
+  how: "stdio" | "http",
+  config: CliConfig,
+): object {
+  if (how === "http") {
+    return { mcpServers: { boxyard: { type: "http", url: `${BOXYARD_API_URL}/mcp`, headers: { "X-API-Key": BOXYARD_API_KEY } } } };
+  }
+  // The client starts the command with no other settings, and the command may have to start this machine's server.
+  const { BOXYARD_DATA, BOXYARD_LISTEN } = isRemote(config) ? {} : config.env;
+  const local = { ...(BOXYARD_DATA && { BOXYARD_DATA }), ...(BOXYARD_LISTEN && { BOXYARD_LISTEN }) };
+  const env = { BOXYARD_API_URL, BOXYARD_API_KEY, ...local };
+  return { mcpServers: { boxyard: { command: ownPath(), args: ["mcp"], env } } };
 }
 
 /** Where the server is, or, when none runs, where it will be. */
