@@ -66,6 +66,17 @@ test("a paused sandbox is resumed by the next tool, and its command goes on", as
   expect(await mcp.text("run", { command: "echo resumed" })).toContain("resumed");
 }, 120_000);
 
+test("a session and its commands go on over a restart of the server", async () => {
+  await using mcp = await start();
+  await mcp.create();
+  const pid = Number(/pid (\d+)/.exec(await mcp.text("run", { command: "echo one; read x; echo two $x", stdin: true, wait_s: 0 }))?.[1]);
+  const waiting = mcp.failure("wait", { pid });
+  await platform().restart();
+  expect(await waiting).toMatch(/Call the tool again|Call `wait`/);
+  expect(await mcp.text("input", { pid, text: "more\n", wait_s: 20 })).toMatch(/^exit code 0[\s\S]*two more\n$/);
+  expect(await mcp.text("wait", { pid, from: 0 })).toContain("one\ntwo more\n");
+}, 60_000);
+
 test("a sandbox that another client has ended is no longer the session's; its lease is short", async () => {
   await using mcp = await start();
   const id = await mcp.create();
