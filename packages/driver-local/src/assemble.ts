@@ -35,6 +35,7 @@ import { DataPaths } from "./state/paths.ts";
 import { diskQuotaOf, type LocalSandboxRecord, readRecord } from "./state/record.ts";
 import { stepTrace } from "./step-trace.ts";
 import type { ForkServer } from "./sys/fork-server/index.ts";
+import { VolumeFiles } from "./user-volumes/volume-files.ts";
 
 const AGENT_TIMEOUT_MS = 10_000;
 const CRIU_LIMIT_MS = 30_000;
@@ -120,7 +121,8 @@ export function assembleDriver(
   endLeftRuns(cgroups.name, limitFor(parts.criuLimitMs, limits.memoryBytes));
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));
   const limitOf = (name: string) => (isSandboxId(name) ? quotaOf(readRecord(paths.state(name))) : undefined);
-  storage.watchGrowth({ limitOf, clock, logger: config.logger });
+  const userVolumes = new VolumeFiles(storage.userVolumesRoot);
+  storage.watchGrowth({ limitOf, userVolumeLimitOf: (id) => userVolumes.quotaOf(id), clock, logger: config.logger });
   return new LocalDriver(parts, fingerprint);
 }
 

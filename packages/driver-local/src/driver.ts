@@ -8,6 +8,7 @@ import { LayerStore, LocalImages } from "./images/index.ts";
 import { sandboxesOn } from "./recover.ts";
 import type { LocalParts } from "./sandbox.ts";
 import { LocalSnapshots } from "./snapshots/local-snapshots.ts";
+import { LocalVolumes } from "./user-volumes/local-volumes.ts";
 
 /**
  * The driver of sandboxes on this machine. It keeps no record of them in memory: each answer comes from the state file and the kernel, so drivers
@@ -15,11 +16,13 @@ import { LocalSnapshots } from "./snapshots/local-snapshots.ts";
  */
 export class LocalDriver extends DriverOfParts {
   private readonly captures: LocalSnapshots;
+  private readonly userVolumes: LocalVolumes;
 
   constructor(parts: LocalParts, fingerprint: () => Promise<Fingerprint>) {
     const sandboxes = new LocalSandboxes(parts);
     const layers = new LayerStore(parts.paths.root, (maxBytes) => parts.storage.withLimit(maxBytes, (limit) => limit));
     const snapshots = new LocalSnapshots(parts, layers, sandboxes);
+    const volumes = new LocalVolumes(parts);
     const remainders = new Remainders(parts, sandboxes);
     super({
       runtime: new LocalRuntime({ parts, sandboxes, snapshots, remainders, fingerprint }),
@@ -31,12 +34,15 @@ export class LocalDriver extends DriverOfParts {
         snapshotsOn: (digest) => snapshots.usersOf(digest),
       }),
       snapshots,
+      volumes,
     });
     this.captures = snapshots;
+    this.userVolumes = volumes;
   }
 
-  /** Undoes captures that an earlier process did not finish. Call it once, before any other method. */
-  recoverCaptures(): Promise<void> {
-    return this.captures.recover();
+  /** Undoes captures, and changes of volumes, that an earlier process did not finish. Call it once, before any other method. */
+  async undoUnfinished(): Promise<void> {
+    await this.captures.recover();
+    await this.userVolumes.sweep();
   }
 }

@@ -40,7 +40,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
       storage,
       fingerprint: () => fingerprint(dataDir, { runtime: config.runtime, reserve: config.reserve }),
     });
-    if (!isPoolReadOnly(dataDir)) await driver.recoverCaptures();
+    if (!isPoolReadOnly(dataDir)) await driver.undoUnfinished();
     return driver;
   } catch (error) {
     forkServer?.close();

@@ -47,6 +47,8 @@ export interface PoolRoom {
 export interface GrowthWatch {
   /** How many bytes the volume of this name may hold; undefined when it is no sandbox's. */
   readonly limitOf: (name: string) => number | undefined;
+  /** The same for a volume that users made. */
+  readonly userVolumeLimitOf: (id: string) => number | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -77,6 +79,8 @@ export interface PoolStorage {
   /** Repeatable; succeeds when there is none. */
   destroyVolume(id: string): Promise<void>;
   usage(id: string): Promise<{ usedBytes: number }>;
+  /** What the kernel charges to the subvolume at `path`. */
+  usageOf(path: string): number;
   /** From now on sandboxes and layers in the making get limits that the pool can hold (see `GrowthGuard`). Ends with `close`. */
   watchGrowth(watch: GrowthWatch): void;
   /** Makes a subvolume that may hold `limitBytes` when there is room; `make` gets the limit that it is to have now. */
@@ -88,6 +92,14 @@ export interface PoolStorage {
   readonly generationsRoot: string;
   /** Directory of the snapshots that sandboxes start from, a directory for each. */
   readonly snapshotsRoot: string;
+  /** Directory of the volumes that users make, a directory for each with its subvolume `disk`. */
+  readonly userVolumesRoot: string;
+  /** Makes the empty subvolume `parent/name`, which can hold `limitBytes`. */
+  createTree(parent: string, name: string, limitBytes: number): Promise<void>;
+  /** Makes `parent/name` a writable copy of a subvolume; returns the bytes that the kernel does not charge to it (`ClonedVolume`). */
+  cloneTree(source: string, parent: string, name: string, size: CloneSize): Promise<number>;
+  /** Sets how much the subvolume at `path` can hold. */
+  limitTree(path: string, limitBytes: number): Promise<void>;
   /** A new volume that begins with what a kept one holds. `already_exists` when there is one of this id. */
   cloneVolume(id: string, kept: string, size: CloneSize): Promise<ClonedVolume>;
   /** Makes the subvolume `parent/name`, read-only, with what the volume holds now. */

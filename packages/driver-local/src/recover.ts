@@ -122,6 +122,19 @@ export function sandboxesOn(paths: DataPaths, digest: string): SandboxId[] {
     });
 }
 
+/**
+ * Ids of the sandboxes that have a volume; one whose record is damaged may have any. A create that has not written its record yet looks for its volumes
+ * afterwards.
+ */
+export function sandboxesWith(paths: DataPaths, volume: string): SandboxId[] {
+  return readdirSync(paths.sandboxes)
+    .filter(isSandboxId)
+    .filter((id) => {
+      const record = readRecord(paths.state(id));
+      return record ? (record.volumes ?? []).some((mount) => mount.volume === volume) : existsSync(paths.state(id));
+    });
+}
+
 export function stateDamaged({ paths }: LocalParts, sandboxId: SandboxId): AppError {
   const message = `The record of sandbox ${sandboxId} on this machine is damaged: ${paths.state(sandboxId)} and its copy`;
   return new AppError("data_loss", message, { reason: "state_damaged" });

@@ -26,6 +26,7 @@ const CHECKS: readonly (readonly [string, (spec: SandboxSpec) => boolean])[] = [
   ["maxOpenFiles is at least 1,024", (s) => (s.restrictions?.maxOpenFiles ?? MIN_OPEN_FILES) >= MIN_OPEN_FILES],
   ["initKey is 16 to 512 printable characters", (s) => INIT_KEY.test(s.agent.initKey)],
   ["network lists can be enforced", (s) => isEnforceable(s.network)],
+  ["there are no volumes yet", (s) => s.volumes === undefined],
   ["labels take at most 4 KiB", (s) => Buffer.byteLength(JSON.stringify(s.labels)) <= MAX_LABEL_BYTES],
 ];
 

@@ -40,7 +40,10 @@ export async function writeMarker(directory: string, name: string, value: object
 }
 
 /** The marker at `path`; undefined if there is no marker. Throws `data_loss`, with this reason, for a marker that is damaged or of another version. */
-export function readMarker<T extends { readonly version: 1 }>(path: string, reason: "bad_generation" | "bad_snapshot"): T | undefined {
+export function readMarker<T extends { readonly version: 1 }>(
+  path: string,
+  reason: "bad_generation" | "bad_snapshot" | "bad_volume",
+): T | undefined {
   let text: string;
   try {
     text = readFileSync(path, "utf8");

@@ -76,7 +76,7 @@ export async function mountPool(dataDir: string): Promise<void> {
     ensureQuota(paths.root);
     useSmallChunks(paths.root);
     chmodSync(paths.root, 0o700);
-    for (const directory of ["layers", "sandboxes", "generations", "snapshots"]) {
+    for (const directory of ["layers", "sandboxes", "generations", "snapshots", "volumes"]) {
       mkdirSync(`${paths.root}/${directory}`, { recursive: true, mode: 0o700 });
       // Files of layers have the owners of the image, and set-user-id programs: only root may reach them on the machine.
       chmodSync(`${paths.root}/${directory}`, 0o700);

@@ -19,6 +19,8 @@ export function poolPaths(dataDir: string) {
     generations: `${dataDir}/pool/generations`,
     /** Of sandboxes that ran on: images of memory and snapshots of volumes. Other sandboxes start from them. */
     snapshots: `${dataDir}/pool/snapshots`,
+    /** Volumes that users make and mount in sandboxes: a directory each, with a subvolume. */
+    userVolumes: `${dataDir}/pool/volumes`,
     /** Subvolumes of which others are snapshots, so that their inode numbers begin higher (`inode-seeds.ts`). */
     inodeSeeds: `${dataDir}/pool/inode-seeds`,
     /** Snapshots of inode seeds, ready to become volumes of sandboxes. */

@@ -40,6 +40,7 @@ class BtrfsPool implements PoolStorage {
   readonly layersRoot: string;
   readonly generationsRoot: string;
   readonly snapshotsRoot: string;
+  readonly userVolumesRoot: string;
   private readonly dataDir: string;
   private readonly reserve: Reserve;
   private readonly volumesRoot: string;
@@ -59,6 +60,7 @@ class BtrfsPool implements PoolStorage {
     this.layersRoot = `${this.root}/layers`;
     this.generationsRoot = poolPaths(dataDir).generations;
     this.snapshotsRoot = poolPaths(dataDir).snapshots;
+    this.userVolumesRoot = poolPaths(dataDir).userVolumes;
     this.volumesRoot = `${this.root}/sandboxes`;
     this.making = poolPaths(dataDir).making;
     this.qgroups = `/sys/fs/btrfs/${filesystemId(this.root)}/qgroups`;
@@ -92,19 +94,36 @@ class BtrfsPool implements PoolStorage {
     setQgroupLimit(this.root, subvolumeId(path), limitBytes);
   }
 
-  async cloneVolume(id: string, kept: string, { heldBytes, limitBytes }: CloneSize): Promise<ClonedVolume> {
+  async cloneVolume(id: string, kept: string, size: CloneSize): Promise<ClonedVolume> {
     const path = this.volumePath(id);
     if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
     try {
-      return await this.withLimit(limitBytes, async (limit) => {
-        await snapshotAside(kept, this.volumesRoot, id);
-        const baseBytes = Math.max(0, heldBytes - (await this.usage(id)).usedBytes);
-        setQgroupLimit(this.root, subvolumeId(path), Math.min(limit, Math.max(LEAST_BYTES, limitBytes - baseBytes)));
-        return { path, baseBytes };
-      });
+      return { path, baseBytes: await this.cloneTree(kept, this.volumesRoot, id, size) };
     } catch (error) {
       throw fromErrno(`clone volume ${id}`, error);
     }
+  }
+
+  async createTree(parent: string, name: string, limitBytes: number): Promise<void> {
+    await this.withLimit(limitBytes, (limit) => createSubvolume(parent, name, limit));
+  }
+
+  async cloneTree(source: string, parent: string, name: string, { heldBytes, limitBytes }: CloneSize): Promise<number> {
+    return this.withLimit(limitBytes, async (limit) => {
+      await snapshotAside(source, parent, name);
+      const path = `${parent}/${name}`;
+      const baseBytes = Math.max(0, heldBytes - this.usageOf(path));
+      setQgroupLimit(this.root, subvolumeId(path), Math.min(limit, Math.max(LEAST_BYTES, limitBytes - baseBytes)));
+      return baseBytes;
+    });
+  }
+
+  async limitTree(path: string, limitBytes: number): Promise<void> {
+    await this.withLimit(Math.max(LEAST_BYTES, limitBytes), (limit) => {
+      // A share of the free space comes on top of what it holds.
+      const most = Math.min(limitBytes, this.usageOf(path) + limit);
+      setQgroupLimit(this.root, subvolumeId(path), Math.max(LEAST_BYTES, most));
+    });
   }
 
   volumePath(id: string): string {
@@ -147,19 +166,26 @@ class BtrfsPool implements PoolStorage {
   }
 
   /** What the kernel has counted and reserved: bytes that are still in the page cache are included. */
+  usageOf(path: string): number {
+    const directory = `${this.qgroups}/0_${subvolumeId(path)}`;
+    return readNumber(`${directory}/referenced`) + readNumber(`${directory}/rsv_data`);
+  }
+
   async usage(id: string): Promise<{ usedBytes: number }> {
-    const name = volumeName(id);
     try {
-      const directory = `${this.qgroups}/0_${subvolumeId(`${this.volumesRoot}/${name}`)}`;
-      return { usedBytes: readNumber(`${directory}/referenced`) + readNumber(`${directory}/rsv_data`) };
+      return { usedBytes: this.usageOf(this.volumePath(id)) };
     } catch (error) {
       throw fromErrno(`usage of volume ${id}`, error);
     }
   }
 
-  watchGrowth({ limitOf, clock, logger }: GrowthWatch): void {
+  watchGrowth({ limitOf, userVolumeLimitOf, clock, logger }: GrowthWatch): void {
     const growers = () => [
       ...readdirSync(this.volumesRoot).map((name) => ({ path: `${this.volumesRoot}/${name}`, limitBytes: () => limitOf(name) })),
+      ...readdirSync(this.userVolumesRoot).map((id) => ({
+        path: `${this.userVolumesRoot}/${id}/disk`,
+        limitBytes: () => userVolumeLimitOf(id),
+      })),
       ...treesInTheMaking(this.making).map((path) => ({ path, limitBytes: () => DEFAULT_MAX_LAYER_BYTES })),
     ];
     const ahead = new AllocateAhead(this.dataDir, this.reserve, logger);
@@ -210,7 +236,9 @@ class BtrfsPool implements PoolStorage {
     for (const parent of [this.volumesRoot, this.layersRoot]) {
       for (const name of readdirSync(parent)) live.add(`0_${subvolumeId(`${parent}/${name}`)}`);
     }
-    for (const disk of [...keptVolumes(this.generationsRoot), ...disksIn(this.snapshotsRoot)]) live.add(`0_${subvolumeId(disk)}`);
+    for (const disk of [...keptVolumes(this.generationsRoot), ...disksIn(this.snapshotsRoot), ...disksIn(this.userVolumesRoot)]) {
+      live.add(`0_${subvolumeId(disk)}`);
+    }
     for (const tree of treesInTheMaking(this.making)) live.add(`0_${subvolumeId(tree)}`);
     for (const entry of entries) {
       const id = /^0_(\d+)$/.exec(entry)?.[1];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
-import type { EgressPolicy, EndReason, KeptSpec, ResourceLimits, Restrictions } from "@boxyard/driver";
+import type { EgressPolicy, EndReason, KeptSpec, ResourceLimits, Restrictions, VolumeMount } from "@boxyard/driver";
 import type { NetworkLease } from "../parts.ts";
 import { hasErrno } from "../sys/libc.ts";
 
@@ -33,6 +33,8 @@ export interface LocalSandboxRecord {
   readonly labels: Readonly<Record<string, string>>;
   /** Digests of the layers it stands on. Records of earlier versions lack it. */
   readonly layers?: readonly string[];
+  /** Volumes that it sees. */
+  readonly volumes?: readonly VolumeMount[];
   /** For a server that has lost its store (`SandboxDriver.keptSpec`). Records of earlier versions lack these. */
   readonly imageDigest?: string;
   readonly restrictions?: Restrictions;
@@ -57,11 +59,12 @@ export const diskQuotaOf = ({ diskQuotaBytes, resources }: Pick<LocalSandboxReco
   diskQuotaBytes ?? resources.diskBytes;
 
 export function keptSpecOf(record: LocalSandboxRecord): KeptSpec {
-  const { sandboxId, incarnation, resources, network, labels, layers = [], imageDigest, restrictions, initKey } = record;
+  const { sandboxId, incarnation, resources, network, labels, layers = [], imageDigest, restrictions, initKey, volumes } = record;
   return {
     ...{ sandboxId, incarnation, resources, network, labels },
     image: { layers, ...(imageDigest !== undefined && { digest: imageDigest }) },
     ...(restrictions && { restrictions }),
+    ...(volumes && { volumes }),
     ...(initKey !== undefined && { initKey }),
   };
 }
@@ -144,6 +147,7 @@ function isRecord(value: unknown): value is LocalSandboxRecord {
     isObject(value.network) &&
     isObject(value.labels) &&
     (value.layers === undefined || Array.isArray(value.layers)) &&
+    (value.volumes === undefined || Array.isArray(value.volumes)) &&
     isObject(value.lease) &&
     (value.process === undefined || isProcess(value.process))
   );

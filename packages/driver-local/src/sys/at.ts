@@ -63,12 +63,19 @@ export interface Stat {
   readonly size: number;
   readonly mtimeSec: number;
   readonly mtimeNsec: number;
+  /** Milliseconds since 1970. */
+  readonly atimeMs: number;
+  readonly ctimeMs: number;
   readonly rdevMajor: number;
   readonly rdevMinor: number;
 }
 
 const statBuffer = new Uint8Array(256);
 const statView = new DataView(statBuffer.buffer);
+
+/** A struct statx_timestamp. */
+const millisecondsAt = (at: number): number =>
+  Number(statView.getBigInt64(at, true)) * 1_000 + Math.floor(statView.getUint32(at + 8, true) / 1e6);
 
 function statOf(): Stat {
   return {
@@ -80,6 +87,8 @@ function statOf(): Stat {
     size: Number(statView.getBigUint64(40, true)),
     mtimeSec: Number(statView.getBigInt64(112, true)),
     mtimeNsec: statView.getUint32(120, true),
+    atimeMs: millisecondsAt(64),
+    ctimeMs: millisecondsAt(96),
     rdevMajor: statView.getUint32(128, true),
     rdevMinor: statView.getUint32(132, true),
   };
@@ -124,8 +133,16 @@ export function linkAt(fromDir: number, from: string, toDir: number, to: string)
   syscall("linkat", [fromDir, raw(from), toDir, raw(to), 0], to);
 }
 
-export function renameAt(fromDir: number, from: string, toDir: number, to: string): void {
-  syscall("renameat2", [fromDir, raw(from), toDir, raw(to), 0], to);
+/** Gives the open file `fd`, which may have no name yet, a name. */
+export function linkFd(fd: number, toDir: number, to: string): void {
+  syscall("linkat", [fd, "", toDir, raw(to), AT_EMPTY_PATH], to);
+}
+
+const RENAME_NOREPLACE = 1;
+
+/** EEXIST when there is something at `to`, unless it may be replaced. */
+export function renameAt(fromDir: number, from: string, toDir: number, to: string, { replace = true } = {}): void {
+  syscall("renameat2", [fromDir, raw(from), toDir, raw(to), replace ? 0 : RENAME_NOREPLACE], to);
 }
 
 export function unlinkAt(dir: number, name: string): void {

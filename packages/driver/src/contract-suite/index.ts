@@ -5,10 +5,10 @@ import { networkTests } from "./network.ts";
 import { processTests, recordTests } from "./runtime/index.ts";
 import { layerTests } from "./storage/layers.ts";
 import { snapshotTests } from "./storage/snapshots.ts";
-import { volumeTests } from "./storage/volumes.ts";
+import { volumeMountTests, volumeTests } from "./storage/volumes.ts";
 import { type ContractSubject, type Subject, TIMEOUT_MS } from "./subject.ts";
 
-export type { ContractSubject } from "./subject.ts";
+export { type ContractSubject, failure } from "./subject.ts";
 
 /** A real driver first sets up a machine, which may be emulated. */
 const MAKE_TIMEOUT_MS = 600_000;
@@ -27,6 +27,8 @@ const SUITES = {
   snapshots: snapshotTests,
   /** `StorageDriver.volumes` */
   volumes: volumeTests,
+  /** `SandboxSpec.volumes` */
+  volumeMounts: volumeMountTests,
   /** `CheckpointDriver` */
   checkpoint: checkpointTests,
   /** `ImageDriver` */

@@ -44,7 +44,7 @@ export class FakeCheckpoint implements CheckpointDriver {
     });
   }
 
-  async resume(spec: SandboxSpec, { memory }: PauseOptions, signal: AbortSignal): Promise<SandboxHandle> {
+  async resume(spec: SandboxSpec, _options: PauseOptions, signal: AbortSignal): Promise<SandboxHandle> {
     signal.throwIfAborted();
     validate(spec);
     const sandbox = this.findGeneration(spec.sandboxId);
@@ -53,8 +53,8 @@ export class FakeCheckpoint implements CheckpointDriver {
         reason: "not_paused",
       });
     }
-    const own = memory && sandbox.generation.facts.memory ? (sandbox.spec.volumes ?? []) : undefined;
-    this.volumes.check(spec, spec.from ? this.snapshots.volumesFor(spec) : own);
+    this.volumes.check(spec, sandbox.spec.volumes ?? []);
+    if (spec.from) this.volumes.check(spec, this.snapshots.volumesFor(spec));
     // A resume that starts the agent fails as a start does.
     return this.world.faults.around("resume", signal, () =>
       this.world.faults.around("start", signal, async () => {

@@ -14,7 +14,7 @@ interface Kind {
 }
 
 /** The suites that a driver without the capability `images` passes. */
-const WITHOUT_IMAGES: readonly SuiteName[] = ["processes", "records", "network", "snapshots", "volumes", "checkpoint"];
+const WITHOUT_IMAGES: readonly SuiteName[] = ["processes", "records", "network", "snapshots", "volumes", "volumeMounts", "checkpoint"];
 
 driverContract("fake", () => makeSubject({}));
 driverContract("fake, keeps processes in memory", () => makeSubject({ keepsProcesses: true }), [
@@ -22,6 +22,7 @@ driverContract("fake, keeps processes in memory", () => makeSubject({ keepsProce
   "records",
   "snapshots",
   "volumes",
+  "volumeMounts",
   "checkpoint",
 ]);
 driverContract("fake, keeps the disk alone", () => makeSubject({ checkpoint: "disk" }));

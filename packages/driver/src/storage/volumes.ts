@@ -17,8 +17,8 @@ import type { VolumeContent } from "./volume-content.ts";
  * - Pause, resume, fork, snapshot and rollback of a sandbox leave its volumes as they are: a volume is never set back.
  * - A pause with memory keeps open files of a volume by their paths, and a resume opens the same paths again. A file that was deleted or replaced
  *   meanwhile makes the resume fail.
- * - A start with memory (`resume`, `SandboxSpec.from`) needs the mounts that the sandbox had, else `failed_precondition`, reason `volumes_differ`. A boot
- *   from the disk may have others.
+ * - `resume` needs the mounts that the sandbox had, and a start with memory (`SandboxSpec.from`) those of the snapshot's source, else
+ *   `failed_precondition`, reason `volumes_differ`. A sandbox that boots from the disk of a snapshot may have others.
  * - `remove` refuses while a sandbox has it (`failed_precondition`, reason `volume_in_use`, `details.sandboxes`), paused ones too; of a `create` of a sandbox
  *   and a `remove` at the same time one fails. Snapshots do not keep it: a start that needs it is `not_found`, reason `volume_not_found`, `details.volume`.
  * - No use of it is above its limit: a write is `volume_full` (in a sandbox `EDQUOT`), and nothing else is affected.
@@ -93,7 +93,7 @@ export const volumeTooSmall = (id: string, usedBytes: number, limitBytes: number
   });
 
 export const volumesDiffer = () =>
-  new AppError("failed_precondition", "Processes go on only with the volumes that they had: mount the same ones at the same paths", {
+  new AppError("failed_precondition", "A sandbox goes on only with the volumes that it had: mount the same ones at the same paths", {
     reason: "volumes_differ",
   });
 

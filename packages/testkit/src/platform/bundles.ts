@@ -12,6 +12,7 @@ export const COMMAND_BUNDLE = "boxyard";
 export const DRIVER_TEST_PROGRAMS = {
   "die-at-pause": "packages/driver-local/src/testing/die-at-pause.ts",
   "die-at-snapshot": "packages/driver-local/src/testing/die-at-snapshot.ts",
+  "die-at-volume": "packages/driver-local/src/testing/die-at-volume.ts",
   "die-at-step": "packages/driver-local/src/testing/die-at-step.ts",
 } as const;
 

@@ -1,0 +1,3 @@
+import { localDriverContract } from "./testing/contract.ts";
+
+localDriverContract({ suites: ["volumes"] });
