@@ -7,6 +7,7 @@ import type { SnapshotSource } from "./snapshots/snapshot-files.ts";
 import { type LocalSandboxRecord, writeRecord } from "./state/record.ts";
 import { hasErrno } from "./sys/libc.ts";
 import { type Claims, removeSandbox } from "./teardown.ts";
+import { VolumeFiles } from "./user-volumes/volume-files.ts";
 
 /**
  * Claims id, network lease and user ids of a new sandbox: makes its directory, and in it the state file with all that a removal needs. Registers
@@ -29,7 +30,7 @@ export async function claimSandbox(parts: LocalParts, spec: SandboxSpec, undo: C
     claims.lease = lease;
     const uidBase = parts.uidRanges.take();
     claims.uidBase = uidBase;
-    const { incarnation, resources, network, labels, hostname, image, restrictions, agent } = spec;
+    const { incarnation, resources, network, labels, hostname, image, restrictions, volumes, agent } = spec;
     const record: LocalSandboxRecord = {
       version: 1,
       sandboxId: id,
@@ -42,12 +43,14 @@ export async function claimSandbox(parts: LocalParts, spec: SandboxSpec, undo: C
       layers: image.layers,
       imageDigest: image.digest,
       ...(restrictions && { restrictions }),
+      ...(volumes?.length && { volumes }),
       initKey: agent.initKey,
       lease,
     };
     await writeRecord(paths.state(id), record);
-    // Checked after the record names the layers: from then on they are not removed.
+    // Checked after the record names the layers and volumes: from then on they are not removed.
     requireImage(parts, spec);
+    requireVolumes(parts, spec);
     return { parts, spec, cgroup: cgroupOf(parts, id), record, volume: "", from };
   } catch (error) {
     await undo.run();
@@ -68,6 +71,12 @@ function requireImage({ storage }: LocalParts, { image }: SandboxSpec): void {
       details: { digest: image.digest, layer: missing },
     });
   }
+}
+
+/** Throws `not_found` for a volume that does not exist, and `data_loss` for a damaged one. */
+export function requireVolumes({ storage }: LocalParts, { volumes = [] }: Pick<SandboxSpec, "volumes">): void {
+  const files = new VolumeFiles(storage.userVolumesRoot);
+  for (const { volume } of volumes) files.get(volume);
 }
 
 function alreadyExists(id: SandboxId): AppError {

@@ -1,3 +1,3 @@
 import { localDriverContract } from "./testing/contract.ts";
 
-localDriverContract({ suites: ["volumes"] });
+localDriverContract({ suites: ["volumes", "volumeMounts"] });

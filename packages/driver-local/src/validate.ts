@@ -1,5 +1,5 @@
 import { AppError, isSandboxId } from "@boxyard/core";
-import { type EgressPolicy, isEnforceable, type SandboxSpec } from "@boxyard/driver";
+import { checkVolumeMounts, type EgressPolicy, isEnforceable, type SandboxSpec } from "@boxyard/driver";
 import { MAX_LAYERS } from "./images/index.ts";
 
 /** The smallest sandbox in which init, agent and one command fit. */
@@ -26,15 +26,15 @@ const CHECKS: readonly (readonly [string, (spec: SandboxSpec) => boolean])[] = [
   ["maxOpenFiles is at least 1,024", (s) => (s.restrictions?.maxOpenFiles ?? MIN_OPEN_FILES) >= MIN_OPEN_FILES],
   ["initKey is 16 to 512 printable characters", (s) => INIT_KEY.test(s.agent.initKey)],
   ["network lists can be enforced", (s) => isEnforceable(s.network)],
-  ["there are no volumes yet", (s) => s.volumes === undefined],
   ["labels take at most 4 KiB", (s) => Buffer.byteLength(JSON.stringify(s.labels)) <= MAX_LABEL_BYTES],
 ];
 
 /**
  * Checks a spec, which the server has checked already. Throws `invalid_argument`, reason `invalid_spec`, with the rule that is broken in
- * `details.rule`; reason `too_many_layers` for an image of more layers than overlay takes.
+ * `details.rule`; reason `too_many_layers` for an image of more layers than overlay takes; for volumes as `checkVolumeMounts`.
  */
 export function validateSpec(spec: SandboxSpec): void {
+  checkVolumeMounts(spec.volumes);
   for (const [rule, holds] of CHECKS) {
     if (!holds(spec))
       throw new AppError("invalid_argument", `Bad sandbox spec: ${rule} does not hold`, { reason: "invalid_spec", details: { rule } });

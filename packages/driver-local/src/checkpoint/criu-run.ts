@@ -210,8 +210,8 @@ function failed({ verb, log }: CriuRun, code: number): AppError {
   const errors = text.split("\n").filter((line) => line.includes("Error") && !line.includes("RLIMIT_NOFILE"));
   const lines = errors.slice(-LOG_LINES);
   const why = lines.length > 0 ? lines.join("; ") : "its log has no errors";
-  const refusal = verb === "checkpoint" ? sentenceFor(errors) : undefined;
-  if (refusal !== undefined) return new AppError("failed_precondition", refusal, { reason: "checkpoint_refused", details: { said: why } });
+  const refusal = sentenceFor(verb, errors);
+  if (refusal !== undefined) return new AppError("failed_precondition", refusal, { reason: `${verb}_refused`, details: { said: why } });
   // CRIU reports a full disk in its log only, followed by errors that result from it.
   const isFull = FULL.some((said) => errors.some((line) => line.includes(said)));
   return new AppError(isFull ? "resource_exhausted" : "internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, {

@@ -13,9 +13,23 @@ const SENTENCES: readonly (readonly [said: RegExp, means: (found: string) => str
   [/Unseizable non-zombie \d+ found/, () => "a process in the sandbox is traced by another (a debugger, strace); stop tracing it first"],
 ];
 
-/** A sentence for users about the first such line; undefined when there is none. */
-export function sentenceFor(errors: readonly string[]): string | undefined {
-  for (const [said, means] of SENTENCES) {
+/** The same for a restore. The files of a sandbox's own disk are as the image needs them; those of a volume others may have changed. */
+const OF_RESTORES: typeof SENTENCES = [
+  [
+    /Can't open file (.*) on restore: /,
+    (path) =>
+      `a program in the sandbox has '/${path}' of a volume open, which was removed or replaced since the pause: bring the file back, or resume without memory`,
+  ],
+  [
+    /File (.*) has bad /,
+    (path) =>
+      `a program in the sandbox has '/${path}' of a volume open, which was replaced by another file since the pause: bring the file back, or resume without memory`,
+  ],
+];
+
+/** A sentence for users about the first such line of a dump or a restore; undefined when there is none. */
+export function sentenceFor(verb: "checkpoint" | "restore", errors: readonly string[]): string | undefined {
+  for (const [said, means] of verb === "checkpoint" ? SENTENCES : OF_RESTORES) {
     for (const line of errors) {
       const match = said.exec(line);
       if (match) return means(match[1] ?? "");

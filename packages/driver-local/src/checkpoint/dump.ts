@@ -10,9 +10,10 @@ import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { withPreload } from "./criu.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
+import { remappedPaths } from "./image-files.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
-import { externalMounts, mountinfoOf } from "./mounts.ts";
-import { mendOpenFiles } from "./open-files.ts";
+import { externalMounts, mountinfoOf, volumeOf } from "./mounts.ts";
+import { isBelow, mendOpenFiles } from "./open-files.ts";
 import { checkPagesIn } from "./page-images.ts";
 import { checkLocksIn } from "./posix-locks.ts";
 import { checkPrograms } from "./programs.ts";
@@ -109,7 +110,8 @@ export async function dumpMemory(
   if (missing) throw new AppError("internal", `CRIU has written no ${missing}`, { reason: "checkpoint_failed" });
   checkPagesIn(images);
   checkLocksIn(images);
-  checkPrograms(images, mendOpenFiles(images));
+  checkPrograms(images, mendOpenFiles(images, pathsOfVolumes(mounts)));
+  checkRenamed(images, pathsOfVolumes(mounts));
   // A restore reads the images as the root of a sandbox; no other user can reach their directory.
   chmodSync(images, 0o755);
   for (const name of readdirSync(images)) chmodSync(join(images, name), 0o644);
@@ -118,6 +120,20 @@ export async function dumpMemory(
     frozenGroups: frozenGroups.filter((path) => path !== "user" && path !== "pty"),
     needsKeptDisk: existsSync(join(images, "remap-fpath.img")),
   };
+}
+
+const pathsOfVolumes = (mounts: Found["mounts"]): string[] => mounts.filter(({ source }) => volumeOf(source)).map(({ target }) => target);
+
+/**
+ * Throws when a process has a file of a volume open whose path is another file's by now: CRIU gives such a file a name beside it, and no copy of the volume
+ * is kept that has this name.
+ */
+function checkRenamed(images: string, volumes: readonly string[]): void {
+  if (volumes.length === 0) return;
+  const path = remappedPaths(images).find((name) => isBelow(name, volumes));
+  if (path === undefined) return;
+  const message = `A program has a file of a volume open that was renamed or removed since (${path}): close it first, or keep the disk alone`;
+  throw new AppError("failed_precondition", message, { reason: "volume_file_renamed" });
 }
 
 function treesOf({ storage }: LocalParts, { sandboxId, layers = [] }: LocalSandboxRecord) {

@@ -13,9 +13,11 @@ const MOUNTINFO = `
 25 24 254:0 /data/sandboxes/i1/host/boot_id ${BOOT_ID_PATH} ro,nosuid,nodev,noexec - ext4 /dev/root rw
 26 23 254:0 /data/sandboxes/i1/host/meminfo /proc/meminfo ro,nosuid - ext4 /dev/root rw
 27 23 0:43 / /proc/acpi ro - tmpfs tmpfs ro
-28 20 0:44 /null /dev/null rw - tmpfs devices rw`;
+28 20 0:44 /null /dev/null rw - tmpfs devices rw
+29 20 0:45 /volumes/v1/disk /mnt/a\\040b rw,nosuid,nodev,noatime,idmapped - btrfs /dev/loop1 rw
+30 20 0:45 /volumes/v1/disk /data ro,nosuid,nodev,noatime,idmapped - btrfs /dev/loop1 rw`;
 
-test("each file that is mounted over one of the kernel's is found among the facts of the sandbox that is restored", () => {
+test("volumes, and the files that are mounted over those of the kernel, are found for the sandbox that is restored", () => {
   const mounts = externalMounts(MOUNTINFO, "/.boxyard");
   expect(mounts.map(({ target, source }) => [target, source])).toEqual([
     ["/.boxyard", "guest"],
@@ -24,10 +26,12 @@ test("each file that is mounted over one of the kernel's is found among the fact
     ["/proc/meminfo", "figure:meminfo"],
     ["/proc/acpi", "empty"],
     ["/dev/null", "device:/null"],
+    ["/mnt/a b", "volume:v1"],
+    ["/data", "volume-ro:v1"],
   ]);
   const cgroup = {} as SandboxCgroup;
-  const places = { guest: "/s/guest", host: "/s/host", devices: "/s/devices", empty: "/s/empty", cgroup };
+  const places = { guest: "/s/guest", host: "/s/host", devices: "/s/devices", empty: "/s/empty", volumes: "/s/volumes", cgroup };
   expect(mounts.map(({ source }) => sourcePath(source, places))).toEqual([
-    ...["/s/guest", "/s/host", "/s/host/boot_id", "/s/host/meminfo", "/s/empty", "/s/devices/null"],
+    ...["/s/guest", "/s/host", "/s/host/boot_id", "/s/host/meminfo", "/s/empty", "/s/devices/null", "/s/volumes/rw-v1", "/s/volumes/ro-v1"],
   ]);
 });

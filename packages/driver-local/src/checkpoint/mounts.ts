@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { plainField } from "@boxyard/core/mountinfo";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
 import { factAt } from "../figures/files.ts";
+import { placeOf } from "../rootfs/volume-mounts.ts";
 import type { ExternalMount } from "./generation.ts";
 
 /** Types of file systems that belong to a sandbox alone: CRIU makes them anew. */
@@ -10,6 +11,10 @@ const OWN_TYPES = new Set(["proc", "tmpfs", "devpts", "mqueue", "sysfs"]);
 /** Names of sources that differ from machine to machine, or from sandbox to sandbox. */
 const SOURCES = { guest: "guest", host: "host", cgroup: "cgroup", empty: "empty" } as const;
 const DEVICE = "device:";
+/** Prefixes for a volume that users made, before its id. */
+const VOLUME = { rw: "volume:", ro: "volume-ro:" } as const;
+/** Where it is in the pool (`poolPaths`), as mountinfo shows it. */
+const VOLUME_ROOT = /^\/volumes\/([a-z0-9-]+)\/disk$/;
 /** Prefix for a file of the host facts that is mounted over a file of the kernel. */
 const FIGURE = "figure:";
 
@@ -21,6 +26,8 @@ export interface Places {
   readonly devices: string;
   /** An empty, read-only directory. */
   readonly empty: string;
+  /** Directory of mounted volumes. */
+  readonly volumes: string;
   readonly cgroup: SandboxCgroup;
 }
 
@@ -40,7 +47,7 @@ export function externalMounts(mountinfo: string, guestTarget: string): External
       // CRIU gets the root by an option; a mounted part of a tmpfs is a device node of the driver.
       const isOwn = target === "/" || (OWN_TYPES.has(type) && !(type === "tmpfs" && root !== "/"));
       if (isOwn) return [];
-      return [{ target, source: nameOf({ type, root, target, options, guestTarget }) }];
+      return [{ target, source: nameOf({ type, root, target, options, guestTarget, readOnly: isReadOnly(flags) }) }];
     });
 }
 
@@ -54,9 +61,12 @@ interface Mount {
   /** Options of the file system, which name the controllers of a v1 hierarchy. */
   readonly options: string;
   readonly guestTarget: string;
+  readonly readOnly: boolean;
 }
 
-function nameOf({ type, root, target, guestTarget }: Mount): string {
+function nameOf({ type, root, target, guestTarget, readOnly }: Mount): string {
+  const volume = type === "btrfs" ? VOLUME_ROOT.exec(root)?.[1] : undefined;
+  if (volume !== undefined) return `${readOnly ? VOLUME.ro : VOLUME.rw}${volume}`;
   if (target === guestTarget) return SOURCES.guest;
   if (target === `${guestTarget}/host`) return SOURCES.host;
   const fact = factAt(target);
@@ -67,10 +77,19 @@ function nameOf({ type, root, target, guestTarget }: Mount): string {
   return `${DEVICE}${root}`;
 }
 
+/** The volume that a named source is; undefined for others. */
+export function volumeOf(source: string): { readonly id: string; readonly readOnly: boolean } | undefined {
+  if (source.startsWith(VOLUME.rw)) return { id: source.slice(VOLUME.rw.length), readOnly: false };
+  if (source.startsWith(VOLUME.ro)) return { id: source.slice(VOLUME.ro.length), readOnly: true };
+  return undefined;
+}
+
 export const mountinfoOf = (pid: number): string => readFileSync(`/proc/${pid}/mountinfo`, "utf8");
 
 /** The path of a named source now. */
 export function sourcePath(source: string, places: Places): string {
+  const volume = volumeOf(source);
+  if (volume) return placeOf(places.volumes, volume.id, volume.readOnly);
   if (source === SOURCES.guest) return places.guest;
   if (source === SOURCES.host) return places.host;
   if (source === SOURCES.empty) return places.empty;

@@ -14,17 +14,17 @@ const MAX_BYTES = 2 ** 21;
 
 /** Fields of `file_entry`: the number of an open file, and what it is. */
 const FILE = { id: 2, regular: 3, inetSocket: 4, timer: 12, memory: 20 } as const;
-const REGULAR = { name: 6 } as const;
+const REGULAR = { name: 6, size: 8, mode: 10 } as const;
 const TIMER = { ticks: 5, seconds: 7, nanoseconds: 8, everySeconds: 9, everyNanoseconds: 10 } as const;
 const SOCKET = { source: 11, destination: 12 } as const;
 /** An IPv4 address in a socket of IPv6: two words of zeros, this one, the address; in the order of bytes that the machine has. */
 const MAPPED_WORD = BigInt(0xffff0000);
 
 /**
- * Corrects `files.img` in a directory of images, where necessary. Returns the numbers of files that are in memory alone (memfd). Throws
+ * Corrects `files.img` in a directory of images, where necessary. `volumes`: paths at which volumes are mounted. Returns the numbers of files that are in memory alone (memfd). Throws
  * `failed_precondition`, reason `too_many_files`, when there are more files than the server reads at once.
  */
-export function mendOpenFiles(images: string): Set<bigint> {
+export function mendOpenFiles(images: string, volumes: readonly string[] = []): Set<bigint> {
   const path = join(images, OPEN_FILES);
   if (statSync(path).size > MAX_BYTES) {
     throw new AppError("failed_precondition", "The sandbox's processes have too many files open", { reason: "too_many_files" });
@@ -34,7 +34,7 @@ export function mendOpenFiles(images: string): Set<bigint> {
   const inMemory = new Set<bigint>();
   const mended = changed(image, (field, fields) => {
     if (field.number === FILE.memory) inMemory.add(numberIn(fields, FILE.id));
-    return mendedTimer(field) ?? mendedPath(field, ofProcess);
+    return mendedTimer(field) ?? mendedPath(field, ofProcess) ?? uncheckedFile(field, volumes);
   });
   if (mended !== undefined) writeFileSync(path, mended);
   return inMemory;
@@ -86,6 +86,18 @@ function mendedPath({ number, bytes }: Field, ofProcess: ReadonlySet<string>): B
   if (directory === undefined || rest === undefined || ofProcess.has(rest.split("/", 1)[0] as string)) return undefined;
   const parts = fields.map((field) => (field.number === REGULAR.name ? bytesField(field.number, Buffer.from(directory)) : field.raw));
   return bytesField(number, Buffer.concat(parts));
+}
+
+export const isBelow = (path: string, directories: readonly string[]): boolean =>
+  directories.some((directory) => `/${path.replace(/^\/+/, "")}/`.startsWith(`${directory}/`));
+
+/** A file of a volume, without its size and mode: others may change them meanwhile, and CRIU would refuse to open it then. */
+function uncheckedFile({ number, bytes }: Field, volumes: readonly string[]): Buffer | undefined {
+  if (volumes.length === 0 || number !== FILE.regular || !bytes) return undefined;
+  const fields = fieldsIn(bytes);
+  if (!isBelow(bytesIn(fields, REGULAR.name)?.toString("utf8") ?? "", volumes)) return undefined;
+  const kept = fields.filter((field) => field.number !== REGULAR.size && field.number !== REGULAR.mode);
+  return bytesField(number, Buffer.concat(kept.map(({ raw }) => raw)));
 }
 
 function movedSocket({ number, bytes }: Field, from: bigint, to: bigint): Buffer | undefined {

@@ -2,17 +2,19 @@ import { basename, join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { addDevices, addGuest, addOverlay, bindReadOnly } from "../rootfs/mounts.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
+import { addStagedVolumes, placeOf } from "../rootfs/volume-mounts.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSandboxRecord } from "../state/record.ts";
 import type { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, MS } from "../sys/libc.ts";
+import { VolumeFiles } from "../user-volumes/volume-files.ts";
 import { cgroupRootOptions } from "./cgroup-roots.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
 import { COMMON_OPTIONS, noCriu } from "./dump.ts";
 import type { ExternalMount } from "./generation.ts";
 import { rebaseUserNamespace, userNamespaceImage } from "./image-files.ts";
 import { addKernelFacts, addRunDirectory, CRIU_RUN_DIRECTORY, keepKernelFacts } from "./kernel-facts.ts";
-import { sourcePath } from "./mounts.ts";
+import { sourcePath, volumeOf } from "./mounts.ts";
 import { moveSockets, OPEN_FILES } from "./open-files.ts";
 import { posixLocksIn } from "./posix-locks.ts";
 import { canSetLocks, setLocks } from "./set-locks.ts";
@@ -29,6 +31,7 @@ const AT = {
   host: `${STAGE}/host`,
   devices: `${STAGE}/devices`,
   empty: `${STAGE}/empty`,
+  volumes: `${STAGE}/volumes`,
 } as const;
 const DIRECTORY = 0o755;
 /** Name, for observers, of setting locks again. */
@@ -116,6 +119,18 @@ function addStage(program: ChildProgram, parts: LocalParts, record: LocalSandbox
   addDevices(program, AT.devices);
   addEmpty(program, AT.empty);
   bindReadOnly(program, paths.hostFacts(record.sandboxId), AT.host);
+  addStagedVolumes(program, volumesOf(parts, from.mounts), record.uidBase);
+}
+
+/** The volumes among the mounts, by the paths where CRIU looks for them. */
+function volumesOf({ storage }: LocalParts, mounts: readonly ExternalMount[]) {
+  const files = new VolumeFiles(storage.userVolumesRoot);
+  return new Map(
+    mounts.flatMap(({ source }) => {
+      const volume = volumeOf(source);
+      return volume ? [[placeOf(AT.volumes, volume.id, volume.readOnly), { ...volume, disk: files.diskOf(volume.id) }]] : [];
+    }),
+  );
 }
 
 function addEmpty(program: ChildProgram, target: string): void {

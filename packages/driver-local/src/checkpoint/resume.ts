@@ -1,6 +1,7 @@
 import { AppError, Cleanup, runSteps, type SandboxId, type Step } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import type { SandboxSpec } from "@boxyard/driver";
+import { type SandboxSpec, sameVolumeMounts, volumesDiffer } from "@boxyard/driver";
+import { requireVolumes } from "../claim-sandbox.ts";
 import { isDamaged, stateDamaged } from "../recover.ts";
 import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
@@ -109,7 +110,7 @@ export async function resumeBy(
   return attempt(stepsFor(found.generation), { ...wish, ...found }, signal);
 }
 
-function find(parts: LocalParts, { sandboxId, incarnation }: SandboxSpec): Found {
+function find(parts: LocalParts, { sandboxId, incarnation, volumes }: SandboxSpec): Found {
   const record = readRecord(parts.paths.state(sandboxId));
   const generation = record && generationsOf(parts, record).whole();
   if (!record || !generation) throw nothingToResume(parts, sandboxId);
@@ -118,6 +119,8 @@ function find(parts: LocalParts, { sandboxId, incarnation }: SandboxSpec): Found
       reason: "bad_incarnation",
     });
   }
+  if (!sameVolumeMounts(record.volumes, volumes)) throw volumesDiffer();
+  requireVolumes(parts, record);
   return { record, generation };
 }
 

@@ -1,18 +1,10 @@
 import { basename, dirname, join, relative } from "node:path";
 import { AppError } from "@boxyard/core";
 import type { ChildProgram } from "../sys/fork-server/index.ts";
-import {
-  AT_EMPTY_PATH,
-  AT_FDCWD,
-  CLONE,
-  MNT_DETACH,
-  MOUNT_ATTR,
-  MOVE_MOUNT_F_EMPTY_PATH,
-  MS,
-  OPEN_TREE_CLOEXEC,
-  OPEN_TREE_CLONE,
-} from "../sys/libc.ts";
+import { AT_FDCWD, CLONE, MNT_DETACH, MOUNT_ATTR, MS } from "../sys/libc.ts";
+import { type MappedTree, mappedTree, moveTree } from "./mapped.ts";
 import { sandboxMap, volumeMap } from "./user-namespace.ts";
+import { addVolumes, type ShownVolume } from "./volume-mounts.ts";
 
 /**
  * Where the root file system is mounted for the runtime: in a mount namespace of the runtime's own, so that no other process sees it and it ends
@@ -46,6 +38,7 @@ export interface RootMounts extends OverlayMounts {
   readonly guest: string;
   /** Directories to show, read-only, below the guest directory. */
   readonly binds: readonly { readonly source: string; readonly target: string }[];
+  readonly volumes: readonly ShownVolume[];
 }
 
 /** Paths are relative to the directory of the layers: a sandbox can read these options, and must not learn where the data directory is. */
@@ -82,9 +75,10 @@ export function bindReadOnly(program: ChildProgram, source: string, target: stri
  * | `/proc/meminfo`, `/proc/cpuinfo`, `/sys/devices/system/cpu/online` | files of `/.boxyard/host`, bind mounts of config.json (`figures/files.ts`) | external, same |
  * | `/proc/sys/kernel/random/boot_id` | a file of `/.boxyard/host`, mounted by the step `limits` (`figures/boot-id.ts`) | external, same |
  * | `/sys/fs/cgroup` | the sandbox's own cgroup, a bind mount of config.json (`oci/config.ts`) | external, same |
+ * | the paths of `SandboxSpec.volumes` | volumes that users made, under the sandbox's ids (idmapped mounts) | external, same |
  * | the rest of `oci/config.ts` (`/proc`, `/dev`, `/dev/pts`, `/dev/shm`, `/dev/mqueue`, `/sys`) and masked paths | made by the runtime | part of the image |
  *
- * None of these inodes belongs to another sandbox or to the machine too: watches (inotify) and locks (flock) on them would be visible there. An
+ * Except for volumes, none of these inodes belongs to another sandbox or to the machine too: watches (inotify) and locks (flock) on them would be visible there. An
  * overlay has inodes of its own, but its files use the memory pages of the files below: all sandboxes share the memory of the bundle.
  */
 export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
@@ -93,6 +87,7 @@ export function addRootMounts(program: ChildProgram, mounts: RootMounts): void {
   const guest = join(ROOT_MOUNT, GUEST_DIRECTORY);
   addGuest(program, mounts, guest);
   for (const bind of mounts.binds) bindReadOnly(program, bind.source, join(guest, bind.target));
+  addVolumes(program, ROOT_MOUNT, mounts.volumes, mounts.uidBase);
   addDevices(program, "/dev");
 }
 
@@ -117,23 +112,9 @@ export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target:
   if (diskUidBase !== uidBase) program.call("umount2", [volume, MNT_DETACH], volume);
 }
 
-interface MappedMount {
-  readonly source: string;
-  readonly target: string;
-  /** Map of user ids, in the form of user_namespaces(7). */
-  readonly map: string;
-  /** Flags of `MOUNT_ATTR`, besides the one for the map. */
-  readonly attributes: number;
-}
-
 /** Shows the directory `source` at `target` with the owners that a user namespace maps it to. */
-function showMapped(program: ChildProgram, { source, target, map, attributes }: MappedMount): void {
-  const tree = program.call("open_tree", [AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC], source);
-  // struct mount_attr; its last word is the user namespace.
-  const words = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | attributes), 0n, 0n, 0n]);
-  program.store(words, 3, program.userNamespace(map));
-  program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, words, words.byteLength], `idmap of ${source}`);
-  program.call("move_mount", [tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH], target);
+function showMapped(program: ChildProgram, { target, ...tree }: MappedTree & { readonly target: string }): void {
+  moveTree(program, mappedTree(program, tree), target, target);
 }
 
 /** Mounts the guest bundle. An overlay without an upper directory must have two lower ones, so the lowest is an empty one. */

@@ -91,7 +91,14 @@ const completeSnapshot: Step<CaptureContext> = {
     const images = files.imagesOf(options.id);
     const diskUsedBytes = await diskUseOf(files.diskOf(options.id), record, ctx.usedBytes);
     const whole: SnapshotFile = {
-      ...{ version: 1, id: options.id, memory: options.memory, layers: record.layers ?? [], createdAt: parts.clock.now() },
+      ...{
+        version: 1,
+        id: options.id,
+        memory: options.memory,
+        layers: record.layers ?? [],
+        ...(record.volumes && { volumes: record.volumes }),
+        createdAt: parts.clock.now(),
+      },
       ...{ memoryBytes: options.memory ? memoryBytesOf(images) : 0, diskUsedBytes, guest: parts.guestDirectory },
       ...{ mounts: found.mounts, frozenGroups: found.frozenGroups, remapped: options.memory ? remappedPaths(images) : [] },
       ...{ ...(record.bootId !== undefined && { bootId: record.bootId }), sandboxId: record.sandboxId },

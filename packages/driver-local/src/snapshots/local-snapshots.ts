@@ -9,6 +9,8 @@ import {
   type SandboxSpec,
   type SnapshotInfo,
   type SnapshotStore,
+  sameVolumeMounts,
+  volumesDiffer,
 } from "@boxyard/driver";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
 import { noCriu } from "../checkpoint/dump.ts";
@@ -88,7 +90,7 @@ export class LocalSnapshots implements SnapshotStore {
   }
 
   /** Runs `work` with the snapshot that the spec names (undefined without one), which is not removed before `work` has settled. */
-  async useFor<T>({ from, image }: SandboxSpec, work: (source: SnapshotSource | undefined) => Promise<T>): Promise<T> {
+  async useFor<T>({ from, image, volumes }: SandboxSpec, work: (source: SnapshotSource | undefined) => Promise<T>): Promise<T> {
     if (!from) return work(undefined);
     return this.use(from.snapshot, (source) => {
       const { id, memory, layers } = source.file;
@@ -96,6 +98,7 @@ export class LocalSnapshots implements SnapshotStore {
         throw new AppError("failed_precondition", `Snapshot ${id} holds no memory`, { reason: "no_memory_snapshot" });
       }
       if (from.memory && !this.parts.criu) throw noCriu();
+      if (from.memory && !sameVolumeMounts(source.file.volumes, volumes)) throw volumesDiffer();
       if (layers.join() !== image.layers.join()) {
         throw new AppError("invalid_argument", `Snapshot ${id} stands on other layers than the image`, { reason: "snapshot_layers" });
       }
@@ -147,6 +150,6 @@ async function thaw(cgroup: SandboxCgroup): Promise<void> {
   if (existsSync(cgroup.top) && cgroup.isFreezeRequested()) await cgroup.freeze(false);
 }
 
-function infoOf({ id, memory, layers, memoryBytes, diskUsedBytes, createdAt }: SnapshotFile): SnapshotInfo {
-  return { id, memory, layers, memoryBytes, diskUsedBytes, createdAt };
+function infoOf({ id, memory, layers, volumes, memoryBytes, diskUsedBytes, createdAt }: SnapshotFile): SnapshotInfo {
+  return { id, memory, layers, ...(volumes && { volumes }), memoryBytes, diskUsedBytes, createdAt };
 }

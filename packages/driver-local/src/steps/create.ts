@@ -1,10 +1,13 @@
 import { basename } from "node:path";
 import { AppError, type Step } from "@boxyard/core";
 import { CONTROLLERS, hybridControllersFile } from "../cgroup/hierarchies.ts";
+import { directoriesOnPath } from "../rootfs/mount-points.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
+import type { ShownVolume } from "../rootfs/volume-mounts.ts";
 import { identify } from "../runtime/process.ts";
 import type { CreateContext } from "../sandbox.ts";
 import { writeRecord } from "../state/record.ts";
+import { VolumeFiles } from "../user-volumes/volume-files.ts";
 
 /** The runtime makes the sandbox; its init waits for the start. The state file names this process, so that a later server finds it. */
 export const create: Step<CreateContext> = {
@@ -28,6 +31,7 @@ export const create: Step<CreateContext> = {
         work: workOf(ctx.volume),
         guest: parts.guestDirectory,
         binds: binds(ctx),
+        volumes: shownVolumes(ctx),
       },
       controllersFile: hybridControllersFile(parts.cgroups.hierarchies),
     });
@@ -37,6 +41,17 @@ export const create: Step<CreateContext> = {
     await writeRecord(parts.paths.state(spec.sandboxId), ctx.record);
   },
 };
+
+function shownVolumes({ parts, spec, volume }: CreateContext): ShownVolume[] {
+  const { storage } = parts;
+  if (!spec.volumes?.length) return [];
+  const files = new VolumeFiles(storage.userVolumesRoot);
+  const trees = [upperOf(volume), ...spec.image.layers.map((digest) => storage.layerPath(digest)).reverse()];
+  return spec.volumes.map(({ volume: id, path, readOnly }) => ({
+    ...{ disk: files.diskOf(id), path, readOnly },
+    existing: directoriesOnPath(trees, path),
+  }));
+}
 
 /** The sandbox's own facts below the guest directory: its limits, and on hybrid machines its v1 counters. */
 function binds({ parts, spec, cgroup }: CreateContext) {

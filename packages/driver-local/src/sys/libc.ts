@@ -50,6 +50,7 @@ export const OPEN_TREE_CLOEXEC = O.CLOEXEC;
 export const AT_EMPTY_PATH = 0x1000;
 export const AT_RECURSIVE = 0x8000;
 export const MOVE_MOUNT_F_EMPTY_PATH = 4;
+export const MOVE_MOUNT_T_EMPTY_PATH = 0x40;
 export const MOUNT_ATTR = { RDONLY: 0x1, NOSUID: 0x2, NODEV: 0x4, NOEXEC: 0x8, IDMAP: 0x100000 } as const;
 
 export const CLONE = {

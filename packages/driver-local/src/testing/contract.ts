@@ -134,8 +134,10 @@ class Shell {
 
   async run(handle: SandboxHandle, command: string): Promise<string> {
     const address = await this.machine.driver.address(handle);
-    if (!this.known.has(handle.sandboxId)) await initAgent(address);
-    this.known.add(handle.sandboxId);
+    // Each incarnation waits for one.
+    const incarnation = `${handle.sandboxId} ${handle.incarnation}`;
+    if (!this.known.has(incarnation)) await initAgent(address);
+    this.known.add(incarnation);
     const result = await exec(address, command);
     if (result.exitCode !== 0) throw new Error(`${command}: ${result.status} ${result.output}`);
     return result.output;

@@ -103,11 +103,6 @@ export class LocalVolumes implements VolumeStore {
     });
   }
 
-  /** Throws what `get` throws for the first volume of these that cannot be mounted. */
-  require(ids: readonly string[]): void {
-    for (const id of ids) this.files.get(id);
-  }
-
   /** Removes what is left of creates and removals that were cut off. */
   async sweep(): Promise<void> {
     for (const id of this.files.incomplete()) if (!this.changing.has(id)) await this.files.remove(id);

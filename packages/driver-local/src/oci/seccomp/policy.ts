@@ -202,6 +202,28 @@ const setxattr: ConditionalCall = {
   otherwise: E2BIG,
 };
 
+/** Numbers of btrfs's own ioctls are of this type (bits 8 to 15). */
+const BTRFS_TYPE = 0x9400;
+const TYPE_BITS = [15, 14, 13, 12, 11, 10, 9, 8];
+/** FICLONE, FICLONERANGE, FIDEDUPERANGE: they have btrfs's type, and only share data of files. */
+const REFLINKS = [0x4004_9409, 0x4020_940d, 0xc018_9436];
+const ENOTTY = 25;
+
+/**
+ * All ioctls but btrfs's own, which a volume would answer: any user can make subvolumes, which are under no limit of the volume's, and set one read-only. The
+ * clauses are the numbers whose type differs from btrfs's first in this bit.
+ */
+const ioctl: ConditionalCall = {
+  clauses: [
+    ...TYPE_BITS.map((bit) => {
+      const mask = 0xff00 & ~((1 << bit) - 1);
+      return allow({ index: 1, mask, values: [(BTRFS_TYPE & mask) ^ (1 << bit)] });
+    }),
+    allow(is(1, ...REFLINKS)),
+  ],
+  otherwise: ENOTTY,
+};
+
 export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   socket,
   socketpair: { clauses: [allow(is(0, AF.UNIX))], otherwise: EAFNOSUPPORT },
@@ -216,5 +238,6 @@ export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   setxattr,
   lsetxattr: setxattr,
   fsetxattr: setxattr,
+  ioctl,
   seccomp: { clauses: [allow(is(0, ...SECCOMP_OPERATIONS))], otherwise: EINVAL },
 };

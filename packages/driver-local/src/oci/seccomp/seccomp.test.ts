@@ -171,6 +171,14 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     }
   });
 
+  test("the ioctls of btrfs are refused, except for those that share data of files", () => {
+    const TYPES = Array.from({ length: 256 }, (_, type) => type << 8);
+    for (const type of TYPES) expect([type, call("ioctl", 3, type | 0x4004_0001)]).toEqual([type, type === 0x9400 ? 25 : "allow"]);
+    // SUBVOL_CREATE, SNAP_CREATE_V2, SNAP_DESTROY, SUBVOL_SETFLAGS, TREE_SEARCH
+    for (const command of [0x5000_940e, 0x5000_9417, 0x5000_940f, 0x4008_941a, 0xd000_9411]) expect(call("ioctl", 3, command)).toBe(25);
+    for (const command of [0x4004_9409, 0x4020_940d, 0xc018_9436]) expect(call("ioctl", 3, command)).toBe("allow");
+  });
+
   test("a runtime that compiles the profile by itself comes to the same verdicts", () => {
     const levels = [0, 1, 6, 17, 41, 58, 136, 255, 263, 270, 284, 999];
     const numbers = Array.from({ length: 60 }, (_, i) => i);
@@ -188,6 +196,7 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
       prctl: numbers.map((option) => [option]),
       seccomp: [[0], [1], [2], [3]],
       ...Object.fromEntries(["setxattr", "lsetxattr", "fsetxattr"].map((name) => [name, sizes.map((bytes) => [1, 2, 3, bytes, 0])])),
+      ioctl: [0x5401, 0x8000_9401, 0x4004_9409, 0x9509, 0x1409, 0xffff_ffff].map((command) => [3, command]),
       fcntl: [...numbers, ...numbers.map((number) => 1024 + number)].map((command) => [3, command]),
     };
     expect(Object.keys(grids).toSorted()).toEqual(SYSCALLS.conditional.map(({ name }) => name).toSorted());

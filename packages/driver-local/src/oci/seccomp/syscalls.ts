@@ -16,7 +16,7 @@ const ALLOWED = `
   getdents64:217:61 getegid:108:177 geteuid:107:175 getgid:104:176 getgroups:115:158 getitimer:36:102 getpeername:52:205 getpgid:121:155
   getpgrp:111: getpid:39:172 getppid:110:173 getpriority:140:141 getrandom:318:278 getresgid:120:150 getresuid:118:148 getrlimit:97:163
   getrusage:98:165 getsid:124:156 getsockname:51:204 gettid:186:178 gettimeofday:96:169 getuid:102:174 getxattr:191:8
-  inotify_add_watch:254:27 inotify_init:253: inotify_init1:294:26 inotify_rm_watch:255:28 ioctl:16:29 ioprio_get:252:31 ioprio_set:251:30
+  inotify_add_watch:254:27 inotify_init:253: inotify_init1:294:26 inotify_rm_watch:255:28 ioprio_get:252:31 ioprio_set:251:30
   kill:62:129 landlock_add_rule:445:445 landlock_create_ruleset:444:444 landlock_restrict_self:446:446 lchown:94: lgetxattr:192:9 link:86:
   linkat:265:37 listen:50:201 listxattr:194:11 llistxattr:195:12 lremovexattr:198:15 lseek:8:62 lstat:6: madvise:28:233
   map_shadow_stack:453:453 membarrier:324:283 memfd_create:319:279 mincore:27:232 mkdir:83: mkdirat:258:34 mknod:133: mknodat:259:33
@@ -61,7 +61,7 @@ const REFUSED = `
 /** Allowed or refused by their arguments: `policy.ts`. */
 const CONDITIONAL = `
   socket:41:198 socketpair:53:199 setsockopt:54:208 getsockopt:55:209 personality:135:92 clone:56:220 prctl:157:167 seccomp:317:277
-  fcntl:72:25 setxattr:188:5 lsetxattr:189:6 fsetxattr:190:7
+  fcntl:72:25 setxattr:188:5 lsetxattr:189:6 fsetxattr:190:7 ioctl:16:29
 `;
 
 export type Arch = "x64" | "arm64";
