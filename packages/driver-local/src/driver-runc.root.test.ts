@@ -6,6 +6,8 @@ import { localDriverContract } from "./testing/contract.ts";
  * ends processes (a pause of the disk alone asks for no more, and there is no CRIU for memory). The whole contract runs there with crun, and with runc
  * on the host's kernel.
  */
-const suites = EMULATED ? (["processes"] as const) : (["processes", "records", "network", "snapshots", "checkpoint"] as const);
+const suites = EMULATED
+  ? (["processes"] as const)
+  : (["processes", "records", "network", "snapshots", "volumeMounts", "checkpoint"] as const);
 
 localDriverContract({ runtime: "runc", lingerMs: 60_000, suites });

@@ -11,6 +11,7 @@ import { withPreload } from "./criu.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
 import type { GenerationFile } from "./generation.ts";
 import { remappedPaths } from "./image-files.ts";
+import { restartPolls } from "./interrupted-polls.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf, volumeOf } from "./mounts.ts";
 import { isBelow, mendOpenFiles } from "./open-files.ts";
@@ -112,6 +113,7 @@ export async function dumpMemory(
   checkLocksIn(images);
   checkPrograms(images, mendOpenFiles(images, pathsOfVolumes(mounts)));
   checkRenamed(images, pathsOfVolumes(mounts));
+  restartPolls(images);
   // A restore reads the images as the root of a sandbox; no other user can reach their directory.
   chmodSync(images, 0o755);
   for (const name of readdirSync(images)) chmodSync(join(images, name), 0o644);

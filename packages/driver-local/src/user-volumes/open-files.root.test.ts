@@ -85,7 +85,7 @@ describe("programs with files of a volume open", () => {
     const spec = { ...machine.spec(), volumes: [{ volume: "v", path: "/data", readOnly: true }] };
     const handle = await machine.boot(spec);
     await init(handle);
-    await startUnread(await machine.driver.address(handle), "exec tail ---disable-inotify -s 0.1 -n +1 -f /data/log > /root/seen");
+    await startUnread(await machine.driver.address(handle), "exec tail -n +1 -f /data/log > /root/seen 2>&1");
     await eventually("tail has read", async () => (await run(handle, "cat /root/seen")) === "one");
     await machine.driver.pause(handle, { memory: true }, never);
     const other = await machine.boot({ ...machine.spec(), volumes: [{ volume: "v", path: "/x", readOnly: false }] });
