@@ -9,7 +9,7 @@ import { criuPreloadFile } from "../setup/fork-server.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { withPreload } from "./criu.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
-import type { GenerationFile } from "./generation.ts";
+import type { GenerationFile, VolumeLock } from "./generation.ts";
 import { remappedPaths } from "./image-files.ts";
 import { restartPolls } from "./interrupted-polls.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
@@ -19,6 +19,7 @@ import { checkPagesIn } from "./page-images.ts";
 import { checkLocksIn } from "./posix-locks.ts";
 import { checkPrograms } from "./programs.ts";
 import type { RoomClaim } from "./room-for-memory.ts";
+import { volumeLocksOf } from "./volume-locks.ts";
 import { watchedPaths } from "./watches.ts";
 import { writeEarly } from "./write-early.ts";
 
@@ -39,7 +40,7 @@ const GHOST_LIMIT = "1000G";
 const ESSENTIAL = ["inventory.img", "pstree.img", "pagemap-1.img", "files.img"];
 
 /** What a dump finds out besides the images. */
-export type Found = Pick<GenerationFile, "mounts" | "frozenGroups" | "needsKeptDisk">;
+export type Found = Pick<GenerationFile, "mounts" | "frozenGroups" | "needsKeptDisk" | "volumeLocks">;
 
 export interface Dump {
   readonly images: string;
@@ -78,6 +79,7 @@ export async function dumpMemory(
   const { pid } = record.process;
   const mounts = externalMounts(mountinfoOf(pid), `/${GUEST_DIRECTORY}`);
   const frozenGroups = cgroup.frozenBelow();
+  let volumeLocks: readonly VolumeLock[] = [];
   const ended = runCriu({
     // CRIU then asks for no tracked connections, which a restore into an empty network namespace has no use for.
     criu: withPreload(criu, criuPreloadFile(parts.paths.root)),
@@ -102,6 +104,7 @@ export async function dumpMemory(
     async at(moment) {
       if (moment === "network-lock") cgroup.setFrozenBelow(frozenGroups, false);
       if (moment !== "post-dump") return;
+      volumeLocks = volumeLocksOf(cgroup.processes(), mounts);
       if (freeze) cgroup.beginFreeze();
       await whileStill();
     },
@@ -119,6 +122,7 @@ export async function dumpMemory(
   for (const name of readdirSync(images)) chmodSync(join(images, name), 0o644);
   return {
     mounts,
+    ...(volumeLocks.length > 0 && { volumeLocks }),
     frozenGroups: frozenGroups.filter((path) => path !== "user" && path !== "pty"),
     needsKeptDisk: existsSync(join(images, "remap-fpath.img")),
   };

@@ -14,6 +14,18 @@ export interface ExternalMount {
   readonly source: string;
 }
 
+/** A lock that a process of a sandbox held when its memory was kept. */
+export interface VolumeLock {
+  readonly volume: string;
+  /** Path of the file in the volume. */
+  readonly path: string;
+  readonly kind: "flock" | "posix";
+  readonly exclusive: boolean;
+  /** First byte, and the number of bytes; 0: to the end. */
+  readonly start: number;
+  readonly length: number;
+}
+
 /** What is known of a generation besides its images and disk. It is written last: where it exists, the generation is whole. */
 export interface GenerationFile {
   readonly version: 1;
@@ -36,6 +48,8 @@ export interface GenerationFile {
   readonly guest: string;
   readonly diskUsedBytes: number;
   readonly mounts: readonly ExternalMount[];
+  /** Locks of files of volumes that its processes held; absent: none. */
+  readonly volumeLocks?: readonly VolumeLock[];
   /** True when the image names deleted files that only the kept disk has: a resume with memory must begin with that disk. */
   readonly needsKeptDisk: boolean;
   /** Cgroups below the sandbox's own that its root had frozen. */

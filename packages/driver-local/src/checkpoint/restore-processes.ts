@@ -7,13 +7,15 @@ import type { CreateContext } from "../sandbox.ts";
 import { type LocalSandboxRecord, writeRecord } from "../state/record.ts";
 import { confine } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
+import { VolumeFiles } from "../user-volumes/volume-files.ts";
 import type { ExternalMount, GenerationFile } from "./generation.ts";
 import { setHostname } from "./hostname.ts";
 import { changeNames, type OwnNames } from "./hosts.ts";
 import { restoreMemory } from "./restore.ts";
+import { requireFree } from "./volume-locks.ts";
 
 /** An image of processes, and what is known of the sandbox that it was made of. */
-export interface MemorySource extends Pick<GenerationFile, "mounts" | "guest" | "frozenGroups"> {
+export interface MemorySource extends Pick<GenerationFile, "mounts" | "guest" | "frozenGroups" | "volumeLocks"> {
   /** Directory of CRIU's images. */
   readonly images: string;
   readonly names: OwnNames;
@@ -33,6 +35,8 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
   writeBootId(parts.paths.hostFacts(record.sandboxId), record.bootId);
   // Images of earlier versions have no mount of it.
   const hasBootId = source.mounts.some(({ target }) => target === BOOT_ID_PATH);
+  const volumes = new VolumeFiles(parts.storage.userVolumesRoot);
+  requireFree(source.volumeLocks ?? [], (id) => volumes.diskOf(id));
   parts.figures?.make(record.sandboxId, record.resources, figuresIn(source.mounts));
   const isOther = source.uidBaseOfImages !== undefined;
   const withInit = (init: number) => ({ ...ctx, record: withProcess(record, init) });

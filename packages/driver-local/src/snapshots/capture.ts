@@ -100,7 +100,12 @@ const completeSnapshot: Step<CaptureContext> = {
         createdAt: parts.clock.now(),
       },
       ...{ memoryBytes: options.memory ? memoryBytesOf(images) : 0, diskUsedBytes, guest: parts.guestDirectory },
-      ...{ mounts: found.mounts, frozenGroups: found.frozenGroups, remapped: options.memory ? remappedPaths(images) : [] },
+      ...{
+        mounts: found.mounts,
+        frozenGroups: found.frozenGroups,
+        ...(found.volumeLocks && { volumeLocks: found.volumeLocks }),
+        remapped: options.memory ? remappedPaths(images) : [],
+      },
       ...{ ...(record.bootId !== undefined && { bootId: record.bootId }), sandboxId: record.sandboxId },
       ...{ uidBase: record.uidBase, diskUidBase: diskUidBaseOf(record), hostname: record.hostname, address: record.lease.address },
     };

@@ -7,7 +7,9 @@ import { KEPT, makeImages, readMarker, removeKept, writeMarker } from "../checkp
 import { checkMounted } from "../pool-storage/mounted.ts";
 
 /** What is known of a snapshot besides its disk and its images. It is written last: where it exists, the snapshot is whole. */
-export interface SnapshotFile extends Omit<SnapshotInfo, "damaged">, Pick<GenerationFile, "guest" | "mounts" | "frozenGroups"> {
+export interface SnapshotFile
+  extends Omit<SnapshotInfo, "damaged">,
+    Pick<GenerationFile, "guest" | "mounts" | "frozenGroups" | "volumeLocks"> {
   readonly version: 1;
   /** First id of the range of the processes in the images. */
   readonly uidBase: number;

@@ -112,6 +112,35 @@ while True: time.sleep(1)
     expect(await failure(machine.driver.pause(handle, { memory: false }, never))).toBe("resolved");
   });
 
+  for (const kind of ["flock", "lockf"]) {
+    test(`a resume and a fork wait for no lock of another sandbox (${kind}), and say who holds it`, async () => {
+      const program = (range = "") => `
+import fcntl, time
+f = open("/data/lock", "w"); fcntl.${kind}(f, fcntl.LOCK_EX${range}); open("/root/ready", "w").close()
+while True: time.sleep(1)
+`;
+      const { spec, handle } = await begin(program());
+      await machine.driver.snapshots.capture(handle, { id: "s", memory: true }, never);
+      const fork = await machine.driver.create(
+        { ...machine.spec(), volumes: spec.volumes ?? [], from: { snapshot: "s", memory: true } },
+        never,
+      );
+      expect(await failure(machine.driver.start(fork, never))).toBe("failed_precondition volume_locked");
+      await machine.driver.pause(handle, { memory: true }, never);
+      const other = await machine.boot({ ...machine.spec(), volumes: spec.volumes ?? [] });
+      await init(other);
+      await run(other, `cat > /root/program.py <<'END'\n${program()}\nEND`);
+      await startUnread(await machine.driver.address(other), "exec python3 /root/program.py");
+      await eventually("the other has the lock", async () => (await run(other, "ls /root/ready")) === "/root/ready");
+      const resume = (incarnation: number) => machine.driver.resume({ ...spec, incarnation }, { memory: true }, never);
+      expect(await failure(resume(2))).toBe("failed_precondition volume_locked");
+      await machine.driver.destroy(other);
+      const back = await resume(3);
+      await init(back);
+      expect(await run(back, "flock -n /data/lock true; grep -c -E 'FLOCK|POSIX' /proc/locks")).toBe("1");
+    });
+  }
+
   test("a resume whose file was removed meanwhile fails, and succeeds once it is back", async () => {
     const { spec, handle } = await begin(`
 import time
