@@ -11,18 +11,18 @@ import {
 
 export interface MappedTree {
   readonly source: string;
-  /** Map of user ids, in the form of user_namespaces(7). */
-  readonly map: string;
+  /** The user namespace with the map of ids. */
+  readonly namespace: Result;
   /** Flags of `MOUNT_ATTR`, besides the one for the map. */
   readonly attributes: number;
 }
 
 /** A copy of the mount of the directory `source`, in no place yet, with the owners that a user namespace maps it to. */
-export function mappedTree(program: ChildProgram, { source, map, attributes }: MappedTree): Result {
+export function mappedTree(program: ChildProgram, { source, namespace, attributes }: MappedTree): Result {
   const tree = program.call("open_tree", [AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC], source);
   // struct mount_attr; its last word is the user namespace.
   const words = new BigUint64Array([BigInt(MOUNT_ATTR.IDMAP | attributes), 0n, 0n, 0n]);
-  program.store(words, 3, program.userNamespace(map));
+  program.store(words, 3, namespace);
   program.call("mount_setattr", [tree, "", AT_EMPTY_PATH, words, words.byteLength], `idmap of ${source}`);
   return tree;
 }

@@ -25,6 +25,13 @@ export function directoriesOnPath(trees: readonly string[], path: string): numbe
   }
 }
 
+/** How many parts two paths have in common at their beginning. */
+export function sharedParts(one: string, other: string): number {
+  const [a, b] = [one.split("/").slice(1), other.split("/").slice(1)];
+  const differs = a.findIndex((part, i) => part !== b[i]);
+  return differs < 0 ? a.length : differs;
+}
+
 /** The open directories of this name that overlay merges into one; none where there is nothing of this name. */
 function directoriesBelow(level: readonly number[], name: string, path: string): number[] {
   const found: number[] = [];

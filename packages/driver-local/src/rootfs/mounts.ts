@@ -112,9 +112,15 @@ export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target:
   if (diskUidBase !== uidBase) program.call("umount2", [volume, MNT_DETACH], volume);
 }
 
+interface ShownTree extends Omit<MappedTree, "namespace"> {
+  readonly target: string;
+  /** Map of user ids, in the form of user_namespaces(7). */
+  readonly map: string;
+}
+
 /** Shows the directory `source` at `target` with the owners that a user namespace maps it to. */
-function showMapped(program: ChildProgram, { target, ...tree }: MappedTree & { readonly target: string }): void {
-  moveTree(program, mappedTree(program, tree), target, target);
+function showMapped(program: ChildProgram, { target, map, ...tree }: ShownTree): void {
+  moveTree(program, mappedTree(program, { ...tree, namespace: program.userNamespace(map) }), target, target);
 }
 
 /** Mounts the guest bundle. An overlay without an upper directory must have two lower ones, so the lowest is an empty one. */

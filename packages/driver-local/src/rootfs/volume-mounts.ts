@@ -26,6 +26,7 @@ const AT_SYMLINK_NOFOLLOW = 0x100;
 export function addVolumes(program: ChildProgram, root: string, volumes: readonly ShownVolume[], uidBase: number): void {
   if (volumes.length === 0) return;
   program.call("umask", [0]);
+  const namespace = program.userNamespace(sandboxMap(uidBase));
   const top = program.call("openat", [AT_FDCWD, root, O.PATH | O.DIRECTORY | O.CLOEXEC, 0], root);
   for (const volume of volumes) {
     const parts = volume.path.split("/").slice(1);
@@ -35,7 +36,7 @@ export function addVolumes(program: ChildProgram, root: string, volumes: readonl
       program.call("mkdirat", [parent, name, MODE], volume.path);
       program.call("fchownat", [parent, name, uidBase, uidBase, AT_SYMLINK_NOFOLLOW], volume.path);
     }
-    moveTree(program, treeOf(program, volume, uidBase), openBelow(program, top, parts.join("/")), volume.path);
+    moveTree(program, treeOf(program, volume, namespace), openBelow(program, top, parts.join("/")), volume.path);
   }
 }
 
@@ -45,14 +46,16 @@ export function addStagedVolumes(
   volumes: ReadonlyMap<string, Pick<ShownVolume, "disk" | "readOnly">>,
   uidBase: number,
 ): void {
+  if (volumes.size === 0) return;
+  const namespace = program.userNamespace(sandboxMap(uidBase));
   for (const [target, volume] of volumes) {
     program.call("mkdirat", [AT_FDCWD, target, MODE], target);
-    moveTree(program, treeOf(program, volume, uidBase), target, target);
+    moveTree(program, treeOf(program, volume, namespace), target, target);
   }
 }
 
-const treeOf = (program: ChildProgram, { disk, readOnly }: Pick<ShownVolume, "disk" | "readOnly">, uidBase: number): Result =>
-  mappedTree(program, { source: disk, map: sandboxMap(uidBase), attributes: readOnly ? MOUNT_ATTR.RDONLY : 0 });
+const treeOf = (program: ChildProgram, { disk, readOnly }: Pick<ShownVolume, "disk" | "readOnly">, namespace: Result): Result =>
+  mappedTree(program, { source: disk, namespace, attributes: readOnly ? MOUNT_ATTR.RDONLY : 0 });
 
 function openBelow(program: ChildProgram, top: Result, path: string): Result {
   const how = new BigUint64Array([BigInt(O.PATH | O.DIRECTORY | O.CLOEXEC), 0n, BigInt(RESOLVE.noLinks)]);

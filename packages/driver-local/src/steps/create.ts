@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { AppError, type Step } from "@boxyard/core";
 import { CONTROLLERS, hybridControllersFile } from "../cgroup/hierarchies.ts";
-import { directoriesOnPath } from "../rootfs/mount-points.ts";
+import { directoriesOnPath, sharedParts } from "../rootfs/mount-points.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
 import type { ShownVolume } from "../rootfs/volume-mounts.ts";
 import { identify } from "../runtime/process.ts";
@@ -47,9 +47,10 @@ function shownVolumes({ parts, spec, volume }: CreateContext): ShownVolume[] {
   if (!spec.volumes?.length) return [];
   const files = new VolumeFiles(storage.userVolumesRoot);
   const trees = [upperOf(volume), ...spec.image.layers.map((digest) => storage.layerPath(digest)).reverse()];
-  return spec.volumes.map(({ volume: id, path, readOnly }) => ({
+  return spec.volumes.map(({ volume: id, path, readOnly }, i, all) => ({
     ...{ disk: files.diskOf(id), path, readOnly },
-    existing: directoriesOnPath(trees, path),
+    // The mounts before it make the directories of their paths.
+    existing: Math.max(directoriesOnPath(trees, path), ...all.slice(0, i).map((other) => sharedParts(other.path, path))),
   }));
 }
 

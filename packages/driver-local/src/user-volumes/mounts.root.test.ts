@@ -38,7 +38,7 @@ describe("mounts of volumes", () => {
 
   test("directories on the way are made for root; those of the image keep owner, mode and content", async () => {
     await machine.driver.volumes.create("v", LIMIT);
-    const mounts = ["/home/user/work/deep", "/new/one", "/usr/share", "/mnt/ä b"].map((path) => ({ ...DATA, path }));
+    const mounts = ["/home/user/work/deep", "/new/one", "/new/two/three", "/usr/share", "/mnt/ä b"].map((path) => ({ ...DATA, path }));
     const handle = await boot(mounts);
     const stat = (paths: string) => run(handle, `stat -c '%U %a' ${paths}`);
     expect(await stat("/home/user /home/user/work /new /new/one /usr /usr/share")).toBe(
