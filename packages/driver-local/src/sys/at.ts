@@ -200,14 +200,14 @@ export function removeTree(dir: number, name: string): void {
   rmdirAt(dir, name);
 }
 
-/** The names in an open directory, `.` and `..` left out, in the kernel's order. */
-export function namesIn(fd: number): string[] {
+/** The names in an open directory, `.` and `..` left out, in the kernel's order: all, or `most` and those that came with them. */
+export function namesIn(fd: number, most = Number.POSITIVE_INFINITY): string[] {
   const names: string[] = [];
   const buffer = Buffer.alloc(65_536);
   syscall("lseek", [fd, 0, 0]);
   for (;;) {
     const length = syscall("getdents64", [fd, buffer, buffer.length]);
-    if (length === 0) return names;
+    if (length === 0 || names.length > most) return names;
     for (let at = 0; at < length; at += buffer.readUInt16LE(at + 16)) {
       const end = buffer.indexOf(0, at + 19);
       const name = buffer.toString("latin1", at + 19, end);

@@ -10,13 +10,14 @@ import {
   volumePathParts,
   type WriteOptions,
 } from "@boxyard/driver";
-import { mkdirAt, openAt, removeTree, renameAt, statAt, TYPE, typeOf } from "../sys/at.ts";
+import { mkdirAt, openAt, renameAt, statAt, TYPE, typeOf } from "../sys/at.ts";
 import { close, O } from "../sys/libc.ts";
 import { defined, setAttributes } from "./attributes.ts";
 import { entryAt, entryOf, listTree } from "./entries.ts";
-import { type Place, withParent, withPath, withRoot } from "./places.ts";
+import { byteName, openPath, type Place, withParent, withPath, withRoot } from "./places.ts";
 import { openedFile } from "./read.ts";
 import { contentError, isRoot, pathExists, pathNotFound } from "./refusals.ts";
+import { removeEntry } from "./remove.ts";
 import { writeWhole } from "./write.ts";
 
 const MODES = { file: 0o644, directory: 0o755 } as const;
@@ -95,13 +96,18 @@ export class LocalVolumeContent implements VolumeContent {
   }
 
   async remove(id: string, path: string): Promise<void> {
-    return this.at(id, path, (root, parts) => {
+    const parts = volumePathParts(path);
+    try {
       if (parts.length === 0) throw isRoot();
-      withParent(root, parts, ({ directory, name }) => {
-        if (!statAt(directory, name)) throw pathNotFound(path);
-        removeTree(directory, name);
-      });
-    });
+      const directory = withRoot(this.diskOf(id), (root) => openPath(root, parts.slice(0, -1), O.RDONLY | O.DIRECTORY));
+      try {
+        await removeEntry({ directory, name: byteName(parts.at(-1) ?? "") });
+      } finally {
+        close(directory);
+      }
+    } catch (error) {
+      throw contentError(id, path, error);
+    }
   }
 
   async update(id: string, path: string, attributes: VolumeAttributes): Promise<VolumeEntry> {

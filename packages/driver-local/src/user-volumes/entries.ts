@@ -61,7 +61,7 @@ export function listTree(directory: number, parts: readonly string[], depth: num
 }
 
 function collect(directory: number, parts: readonly string[], depth: number, found: VolumeEntry[]): void {
-  for (const name of namesIn(directory)) {
+  for (const name of namesIn(directory, MAX_VOLUME_ENTRIES)) {
     const below = [...parts, textName(name)];
     const one = find(directory, name, below);
     if (!one) continue;

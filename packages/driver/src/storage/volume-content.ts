@@ -3,7 +3,7 @@ import { AppError } from "@boxyard/core";
 /**
  * The files of a volume, for a client without a sandbox.
  *
- * **Paths** begin at the volume's root; a leading `/` is optional, and the empty path is the root. `..`, control character 0 and more than 4,096 bytes are
+ * **Paths** begin at the volume's root; a leading `/` is optional, and the empty path is the root. `..`, control character 0 and more than 4,096 bytes or 256 parts are
  * `invalid_argument`, reason `bad_path`. Links on the way are followed as if the root of the volume were `/`, so none leads out of it. At the end of a
  * path `read` and `update` follow a link; the others act on the link itself.
  *
@@ -98,8 +98,9 @@ const MAX_MODE = 0o7777;
 /** The parts of a path in a volume; none for its root. Throws `invalid_argument`, reason `bad_path`. */
 export function volumePathParts(path: string): readonly string[] {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..") || path.includes("\0") || Buffer.byteLength(path) > MAX_PATH_BYTES) {
-    throw new AppError("invalid_argument", "A path in a volume has at most 4,096 bytes and no '..'", { reason: "bad_path" });
+  if (parts.includes("..") || path.includes("\0") || Buffer.byteLength(path) > MAX_PATH_BYTES || parts.length > MAX_VOLUME_DEPTH) {
+    const message = `A path in a volume has at most 4,096 bytes, ${MAX_VOLUME_DEPTH} parts and no '..'`;
+    throw new AppError("invalid_argument", message, { reason: "bad_path" });
   }
   return parts;
 }
