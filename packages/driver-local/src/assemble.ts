@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { AppError, isSandboxId, systemClock } from "@boxyard/core";
+import { AppError, isSandboxId, SerialQueues, systemClock } from "@boxyard/core";
 import type { Fingerprint } from "@boxyard/driver";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
 import { InstanceCgroups } from "./cgroup/instance.ts";
 import { limitInstance, machineSize, useOfInstance } from "./cgroup/instance-limits.ts";
 import { SpareChildren } from "./cgroup/spare-children.ts";
-import { readMemoryAccount } from "./cgroup/stats.ts";
+import { countedKernelBytes, readMemoryAccount } from "./cgroup/stats.ts";
 import { workingCriu } from "./checkpoint/criu.ts";
 import { endLeftRuns } from "./checkpoint/criu-processes.ts";
 import { limitFor, MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
@@ -16,6 +16,7 @@ import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
 import { Figures } from "./figures/figures.ts";
 import { MemoryGuard } from "./guard/guard.ts";
+import { sparedBytes } from "./guard/machine-memory.ts";
 import { runningSandboxes } from "./guard/running.ts";
 import { RUN_DIRECTORY } from "./network/index.ts";
 import type { HardLimits } from "./oci/config.ts";
@@ -103,7 +104,18 @@ export function assembleDriver(
       config.logger,
     ),
     wakeCache,
-    guard: new MemoryGuard({ running: () => runningSandboxes(parts), logger: config.logger, beforeLook: () => wakeCache.look() }),
+    turns: new SerialQueues(),
+    guard: new MemoryGuard({
+      running: () => runningSandboxes(parts),
+      logger: config.logger,
+      kernel: {
+        countedBytes: (memory) => countedKernelBytes(cgroups.hierarchies, memory),
+        sparedBytes,
+        reserveBytes: machineSize().memoryBytes - limits.memoryBytes,
+        sleep: (ms) => clock.sleep(ms),
+      },
+      beforeLook: () => wakeCache.look(),
+    }),
     uidRanges: new UidRanges(instance, new UidClaims(RUN_DIRECTORY, instance, bootId())),
     networks,
     storage,

@@ -1,4 +1,4 @@
-import type { Clock, SandboxId, StepObserver } from "@boxyard/core";
+import type { Clock, SandboxId, SerialQueues, StepObserver } from "@boxyard/core";
 import type { SandboxSpec } from "@boxyard/driver";
 import type { InstanceCgroups } from "./cgroup/instance.ts";
 import type { InstanceLimits } from "./cgroup/instance-limits.ts";
@@ -28,6 +28,8 @@ export interface LocalParts {
   readonly spareChildren: SpareChildren;
   /** What all sandboxes together may take. */
   readonly limits: InstanceLimits;
+  /** Changes of one sandbox run one after the other. */
+  readonly turns: SerialQueues<SandboxId>;
   /** Ends sandboxes that take the machine's memory where no cgroup counts it. */
   readonly guard: Pick<MemoryGuard, "close">;
   /** What sandboxes see of their memory and processors; undefined where the kernel can't keep it up to date. */

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasErrno } from "../sys/libc.ts";
+import type { Hierarchies } from "./hierarchies.ts";
 import type { SandboxCgroup } from "./sandbox-cgroup.ts";
 
 export interface CgroupStats {
@@ -68,4 +69,24 @@ export function readOomKills(cgroup: SandboxCgroup): number {
     if (hasErrno(error, "ENOENT", "ENODEV")) return 0;
     throw error;
   }
+}
+
+/** Time that the processes of a sandbox have spent in the kernel. 0 when the cgroup is gone. */
+export function readSystemUsec(cgroup: SandboxCgroup): number {
+  try {
+    return field(read(cgroup.top, "cpu.stat"), "system_usec");
+  } catch (error) {
+    if (hasErrno(error, "ENOENT", "ENODEV")) return 0;
+    throw error;
+  }
+}
+
+/** Memory of the kernel's own, and of sockets, that is on the account of any cgroup of the machine, without what the kernel would give back. */
+export function countedKernelBytes({ unified, v1 }: Hierarchies, { reclaimableBytes }: { readonly reclaimableBytes: number }): number {
+  // v1 has one figure for both kinds, so what it counts is at least this.
+  if (v1.memory) return Math.max(0, Number(read(v1.memory, "memory.kmem.usage_in_bytes")) - reclaimableBytes);
+  const stat = read(unified, "memory.stat");
+  const own = ["kernel_stack", "pagetables", "sec_pagetables", "percpu", "vmalloc", "slab_unreclaimable"];
+  const sum = field(stat, "kernel") - field(stat, "slab_reclaimable");
+  return (sum > 0 ? sum : own.reduce((total, key) => total + field(stat, key), 0)) + field(stat, "sock");
 }

@@ -27,7 +27,7 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSnapshots } from "../snapshots/local-snapshots.ts";
 import type { SnapshotSource } from "../snapshots/snapshot-files.ts";
 import { createFromDiskSteps, createFromMemorySteps, startFromMemorySteps } from "../snapshots/steps.ts";
-import { keptSpecOf, type LocalSandboxRecord, readRecord, writeRecord } from "../state/record.ts";
+import { keptSpecOf, type LocalSandboxRecord, noteEnding, readRecord } from "../state/record.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
 import { createSteps, startSteps } from "../steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "../sys/libc.ts";
@@ -175,7 +175,7 @@ export class LocalRuntime implements RuntimeDriver {
       const pidfd = this.sandboxes.phaseOf(record) === "running" && record.process ? openProcess(record.process) : undefined;
       if (pidfd === undefined) throw notFound(handle);
       try {
-        await this.noteEnding(record);
+        await noteEnding(this.parts.paths.state(record.sandboxId), record, "killed");
         if (signal === "SIGKILL") cgroupOf(this.parts, record.sandboxId).kill();
         else pidfdSendSignal(pidfd, SIGTERM);
       } catch (error) {
@@ -210,7 +210,7 @@ export class LocalRuntime implements RuntimeDriver {
       const record = readRecord(this.parts.paths.state(handle.sandboxId));
       // The incarnation of an older handle is gone already; a newer incarnation does not belong to this handle.
       if (record && record.incarnation !== handle.incarnation) return;
-      if (record?.process && isAlive(record.process)) await this.noteEnding(record);
+      if (record?.process && isAlive(record.process)) await noteEnding(this.parts.paths.state(record.sandboxId), record, "killed");
       try {
         await removeSandbox(this.parts, handle.sandboxId);
       } catch (error) {
@@ -272,15 +272,5 @@ export class LocalRuntime implements RuntimeDriver {
   private exitOf(record: LocalSandboxRecord): ExitStatus {
     if (record.ending) return { reason: record.ending };
     return { reason: readOomKills(cgroupOf(this.parts, record.sandboxId)) > 0 ? "out_of_memory" : "agent_exited" };
-  }
-
-  private async noteEnding(record: LocalSandboxRecord): Promise<void> {
-    if (record.ending) return;
-    try {
-      await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, ending: "killed" });
-    } catch (error) {
-      // A disk that takes no writes must not prevent the end of a sandbox; the reason is then `agent_exited`.
-      if (!hasErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) throw error;
-    }
   }
 }

@@ -1,4 +1,4 @@
-import { AppError, isSandboxId, type SandboxId, SerialQueues } from "@boxyard/core";
+import { AppError, isSandboxId, type SandboxId } from "@boxyard/core";
 import type { RuntimePhase, SandboxHandle } from "@boxyard/driver";
 import { isDamaged, isPaused, stateDamaged } from "../recover.ts";
 import { isAlive } from "../runtime/process.ts";
@@ -15,16 +15,13 @@ export type RunningRecord = LocalSandboxRecord & { readonly process: ProcessIden
  */
 export class LocalSandboxes {
   private readonly parts: LocalParts;
-  /** Changes of one sandbox run one after the other. */
-  private readonly queues = new SerialQueues<SandboxId>();
-
   constructor(parts: LocalParts) {
     this.parts = parts;
   }
 
   /** Runs `work` after all changes of the sandbox that were asked for before. */
   inTurn<T>(sandboxId: SandboxId, work: () => Promise<T>): Promise<T> {
-    return this.queues.run(sandboxId, work);
+    return this.parts.turns.run(sandboxId, work);
   }
 
   /** The record behind a handle; `data_loss` when it is damaged, `not_found` for another incarnation and for a create that was cut off. */

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "@boxyard/core";
+import { type SandboxId, SerialQueues, systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import type { SandboxHandle } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
@@ -57,9 +57,13 @@ async function attack(sockets: number, program = TAKE(sockets)): Promise<{ reado
   return { handle, pid: machine.initPid(handle) };
 }
 
+const memoryOf = (availableBytes: number, totalBytes: number) => ({ availableBytes, totalBytes, kernelBytes: 0, reclaimableBytes: 0 });
+
 const guardedInto = (killed: string[], { handle, pid }: { readonly handle: SandboxHandle; readonly pid: number }): Guarded => ({
   ...{ id: handle.sandboxId, pid, memoryBytes: 256 * MIB },
   kill: () => void killed.push(handle.sandboxId),
+  systemUsec: () => 0,
+  onTrial: async () => undefined,
 });
 
 /** Locks on bytes that don't touch each other: 40 MB. */
@@ -79,7 +83,7 @@ test("a sandbox whose locks on files take memory that no cgroup counts is ended,
   await eventually("the locks are there", async () => (await exec(address, "test -e /tmp/done")).exitCode === 0);
   const killed: string[] = [];
   const running = () => [guardedInto(killed, modest), guardedInto(killed, greedy)];
-  const guard = new MemoryGuard({ running, logger: silentLogger, memory: () => ({ availableBytes: 1, totalBytes: 8 * MIB }) });
+  const guard = new MemoryGuard({ running, logger: silentLogger, memory: () => memoryOf(1, 8 * MIB) });
   try {
     guard.look();
     expect(killed).toEqual([greedy.handle.sandboxId]);
@@ -100,7 +104,7 @@ test("raw sockets of IPv6 count, and so do more sockets than can be read; a sand
   const killed: string[] = [];
   const broken: Guarded = { ...guardedInto(killed, many), pid: byRaw.pid, kill: () => expect.unreachable() };
   const running = () => [broken, guardedInto(killed, byRaw), guardedInto(killed, many)];
-  const guard = new MemoryGuard({ running, logger: silentLogger, memory: () => ({ availableBytes: 1, totalBytes: 8 * MIB }) });
+  const guard = new MemoryGuard({ running, logger: silentLogger, memory: () => memoryOf(1, 8 * MIB) });
   try {
     guard.look();
     expect(killed).toEqual([byRaw.handle.sandboxId, many.handle.sandboxId]);
@@ -116,7 +120,7 @@ test("a sandbox whose sockets take memory that no cgroup counts is ended, one wi
   await eventually("the sockets are full", () => uncountedBytes(greedy.pid) > 34 * MIB && uncountedBytes(modest.pid) > 2 * MIB);
   const killed: string[] = [];
   const guarded = (of: typeof greedy) => guardedInto(killed, of);
-  const left = { availableBytes: 4096 * MIB, totalBytes: 8192 * MIB };
+  const left = { ...memoryOf(4096 * MIB, 8192 * MIB) };
   const guard = new MemoryGuard({ running: () => [guarded(greedy), guarded(modest)], logger: silentLogger, memory: () => left });
   try {
     guard.look();
@@ -142,6 +146,7 @@ test("the driver finds its running sandboxes by their state files, and ends one 
     paths: new DataPaths(machine.dataDir),
     cgroups: new InstanceCgroups(findHierarchies(), instance),
     clock: systemClock,
+    turns: new SerialQueues<SandboxId>(),
   };
   const [found] = runningSandboxes(parts);
   expect(found).toMatchObject({ id: handle.sandboxId, pid: machine.initPid(handle), memoryBytes: 256 * MIB });

@@ -1,12 +1,13 @@
 import type { SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { mostLocking } from "./file-locks.ts";
+import { KernelGrowth, type KernelGrowthParts, type Suspect } from "./kernel-growth.ts";
+import { memoryNow } from "./machine-memory.ts";
 import { areManyOrphans, mostOrphaned } from "./orphans.ts";
-import { memoryNow, uncountedBytes } from "./socket-memory.ts";
+import { uncountedBytes } from "./socket-memory.ts";
 
 /** What the guard needs of a running sandbox. */
-export interface Guarded {
-  readonly id: SandboxId;
+export interface Guarded extends Suspect {
   readonly pid: number;
   readonly memoryBytes: number;
   /** Ends all its processes. */
@@ -16,6 +17,8 @@ export interface Guarded {
 export interface GuardParts {
   readonly running: () => readonly Guarded[];
   readonly logger: Pick<Logger, "error">;
+  /** What is known of the machine's kernel memory; undefined: only the kinds are looked at that have a count of their own. */
+  readonly kernel?: Pick<KernelGrowthParts, "countedBytes" | "sparedBytes" | "reserveBytes" | "sleep">;
   /** The machine's memory; tests replace it. */
   readonly memory?: typeof memoryNow;
   /** Called first at each check; frees memory that is not needed, so that no sandbox is ended for it. */
@@ -33,15 +36,18 @@ const LOW = 1 / 8;
 /**
  * Ends a sandbox that takes the machine's memory through sockets or locks on files. The kernel has no limit for these (`uncountedBytes`,
  * `mostLocking`), so the guard enforces one: twice a second it reads the machine's free memory, which is one small file; only when that shrinks, it
- * reads the sandboxes' sockets and locks.
+ * reads the sandboxes' sockets and locks. Kernel memory of other kinds is found by the machine's figures alone (`KernelGrowth`).
  */
 export class MemoryGuard {
   private readonly parts: GuardParts;
   private readonly timer: ReturnType<typeof setInterval>;
+  private readonly growth: KernelGrowth | undefined;
   private availableBefore: number;
 
   constructor(parts: GuardParts) {
     this.parts = parts;
+    const { kernel, logger } = parts;
+    this.growth = kernel && new KernelGrowth({ ...kernel, logger, memory: () => this.memory() });
     this.availableBefore = this.memory().availableBytes;
     this.timer = setInterval(() => this.contained(() => this.look()), LOOK_MS);
     this.timer.unref();
@@ -51,17 +57,27 @@ export class MemoryGuard {
     return (this.parts.memory ?? memoryNow)();
   }
 
+  /** Resolves when no sandbox is on trial; for tests. */
+  async settled(): Promise<void> {
+    await this.growth?.settled();
+  }
+
   /** One look; called by the timer, and by tests. */
   look(): void {
     this.contained(() => this.parts.beforeLook?.());
     this.contained(() => this.judgeOrphans());
-    const { availableBytes, totalBytes } = this.memory();
+    const memory = this.memory();
+    const { availableBytes, totalBytes } = memory;
     const isShrinking = this.availableBefore - availableBytes >= DROP_BYTES || availableBytes < totalBytes * LOW;
     this.availableBefore = availableBytes;
-    if (!isShrinking) return;
+    if (!isShrinking) {
+      this.growth?.calm();
+      return;
+    }
     const running = this.parts.running();
     for (const sandbox of running) this.contained(() => this.judge(sandbox), sandbox.id);
     this.contained(() => this.judgeLocks(running));
+    this.contained(() => this.growth?.look(memory, running));
   }
 
   /** Ends one sandbox at most. The kernel's counter is one small file; connections of sandboxes are read only when it is high. */

@@ -1,17 +1,47 @@
 import { readdirSync } from "node:fs";
-import { isSandboxId } from "@boxyard/core";
+import { isSandboxId, type SandboxId } from "@boxyard/core";
+import { readSystemUsec } from "../cgroup/stats.ts";
 import { isAlive } from "../runtime/process.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
-import { readRecord } from "../state/record.ts";
+import { noteEnding, readRecord } from "../state/record.ts";
 import type { Guarded } from "./guard.ts";
 
+type Parts = Pick<LocalParts, "paths" | "cgroups" | "clock" | "turns">;
+
 /** The sandboxes that run now, from their state files. */
-export function runningSandboxes(parts: Pick<LocalParts, "paths" | "cgroups" | "clock">): Guarded[] {
+export function runningSandboxes(parts: Parts): Guarded[] {
   return readdirSync(parts.paths.sandboxes)
     .filter(isSandboxId)
     .flatMap((id) => {
       const record = readRecord(parts.paths.state(id));
       if (!record?.process || !isAlive(record.process)) return [];
-      return [{ id, pid: record.process.pid, memoryBytes: record.resources.memoryBytes, kill: () => cgroupOf(parts, id).kill() }];
+      const cgroup = cgroupOf(parts, id);
+      return [
+        {
+          ...{ id, pid: record.process.pid, memoryBytes: record.resources.memoryBytes },
+          kill: () => cgroup.kill(),
+          systemUsec: () => readSystemUsec(cgroup),
+          onTrial: (isCause) => onTrial(parts, id, isCause),
+        },
+      ];
     });
+}
+
+/** In the sandbox's turn, so that no pause begins or ends meanwhile. What a server that is killed leaves frozen, the next one thaws. */
+function onTrial(parts: Parts, id: SandboxId, isCause: () => Promise<boolean>): Promise<boolean | undefined> {
+  return parts.turns.run(id, async () => {
+    const path = parts.paths.state(id);
+    const record = readRecord(path);
+    const cgroup = cgroupOf(parts, id);
+    if (!record?.process || !isAlive(record.process) || cgroup.isFreezeRequested()) return undefined;
+    try {
+      await cgroup.freeze(true);
+      if (!(await isCause())) return false;
+      await noteEnding(path, record, "uncounted_memory");
+      cgroup.kill();
+      return true;
+    } finally {
+      cgroup.beginThaw();
+    }
+  });
 }

@@ -48,10 +48,3 @@ export function uncountedBytes(pid: number, read: Read = readProc): number {
     sum(tables.raw6, named("tx_queue"), queue)
   );
 }
-
-/** Total and available memory of the machine, from /proc/meminfo. */
-export function memoryNow(read: Read = readProc): { readonly availableBytes: number; readonly totalBytes: number } {
-  const text = read("/proc/meminfo");
-  const bytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1] ?? 0) * 1024;
-  return { availableBytes: bytes("MemAvailable"), totalBytes: bytes("MemTotal") };
-}

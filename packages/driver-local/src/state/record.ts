@@ -152,3 +152,14 @@ function isRecord(value: unknown): value is LocalSandboxRecord {
     (value.process === undefined || isProcess(value.process))
   );
 }
+
+/** Notes why a sandbox ends, before it is ended; the first reason stays. */
+export async function noteEnding(path: string, record: LocalSandboxRecord, ending: EndReason): Promise<void> {
+  if (record.ending) return;
+  try {
+    await writeRecord(path, { ...record, ending });
+  } catch (error) {
+    // A disk that takes no writes must not prevent the end of a sandbox; the reason is then `agent_exited`.
+    if (!hasErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) throw error;
+  }
+}

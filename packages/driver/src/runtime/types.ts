@@ -72,7 +72,8 @@ export interface AgentAddress {
  */
 export type RuntimePhase = "created" | "running" | "stopped" | "paused";
 
-export type EndReason = "agent_exited" | "killed" | "out_of_memory" | "unknown";
+/** `uncounted_memory`: it took memory of the machine that is on no account. */
+export type EndReason = "agent_exited" | "killed" | "out_of_memory" | "uncounted_memory" | "unknown";
 
 export interface ExitStatus {
   readonly reason: EndReason;

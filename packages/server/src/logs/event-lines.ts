@@ -8,6 +8,7 @@ const CAUSES: Readonly<Record<EndCause, string>> = {
   agent_exited: "its agent ended",
   killed: "the machine killed it",
   out_of_memory: "it ran out of memory",
+  uncounted_memory: "it took memory of the machine that no limit counts",
   unknown: "the cause is not known",
   lost: "it was found missing",
   unresponsive: "its agent no longer answered",

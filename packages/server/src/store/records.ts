@@ -9,6 +9,7 @@ export type EndCause =
   | "agent_exited"
   | "killed"
   | "out_of_memory"
+  | "uncounted_memory"
   | "unknown"
   | "lost"
   | "unfinished"
