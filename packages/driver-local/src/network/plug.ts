@@ -16,6 +16,11 @@ import { writeSysctl } from "./sysctl.ts";
 const SANDBOX_LINK = "eth0";
 const SANDBOX_INDEX = 1000;
 const LOOPBACK_INDEX = 1;
+/**
+ * What a socket may hold of options, and of control data while it is sent: memory that is charged to no cgroup. Recent kernels allow 128 KiB. Enough
+ * for the 253 descriptors that the kernel takes at a time.
+ */
+const OPTION_BYTES = 20_480;
 
 /**
  * Joins the network namespace of process `pid` to the router: its own link, the lease's address, the gateway as its only route, and hardware
@@ -32,6 +37,8 @@ export function plug(kernel: Kernel, plan: Plan, lease: { address: Address; pid:
       writeSysctl("ipv6/conf/all/disable_ipv6", "1");
       writeSysctl("ipv6/conf/default/disable_ipv6", "1");
       writeSysctl("ipv6/conf/lo/disable_ipv6", "0");
+      // Older kernels have one value for all namespaces, which is this one.
+      writeSysctl("core/optmem_max", String(OPTION_BYTES));
       return new NetlinkSocket(NETLINK_ROUTE);
     });
     const index = leaseIndex(plan, address);

@@ -224,6 +224,26 @@ const ioctl: ConditionalCall = {
   otherwise: ENOTTY,
 };
 
+/**
+ * What waits for files holds up to 140 bytes for each until one is ready, charged to no cgroup, and every thread may wait. With the number of threads
+ * (`mostProcesses` of the server) this bounds them to an eighth of the sandbox's memory. A program that waits for more files uses epoll.
+ */
+const WAITS = 1_024;
+/** Numbers above it have one of the bits above its own, or its own with one below. */
+const MORE_WAITS = [
+  ...Array.from({ length: 21 }, (_, i) => (2 * WAITS * 2 ** i) >>> 0),
+  ...Array.from({ length: 10 }, (_, i) => WAITS | (1 << i)),
+];
+const atMostWaits = (index: number): ConditionalCall => ({
+  clauses: [
+    allow({ index, mask: ~(WAITS - 1) >>> 0, values: [0] }),
+    allow(is(index, WAITS)),
+    ...MORE_WAITS.map((bits) => refuse(EINVAL, { index, mask: bits, values: [bits] })),
+  ],
+  // What the kernel answers to more files than the process may open.
+  otherwise: EINVAL,
+});
+
 export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   socket,
   socketpair: { clauses: [allow(is(0, AF.UNIX))], otherwise: EAFNOSUPPORT },
@@ -239,5 +259,9 @@ export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   lsetxattr: setxattr,
   fsetxattr: setxattr,
   ioctl,
+  poll: atMostWaits(1),
+  ppoll: atMostWaits(1),
+  select: atMostWaits(0),
+  pselect6: atMostWaits(0),
   seccomp: { clauses: [allow(is(0, ...SECCOMP_OPERATIONS))], otherwise: EINVAL },
 };

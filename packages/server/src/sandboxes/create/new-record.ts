@@ -1,6 +1,7 @@
 import { newSandboxId, type SandboxId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { ImageRef, ResourceLimits } from "@boxyard/driver";
 import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec, TemplateVersion } from "../../store/index.ts";
+import { mostProcesses } from "../most-processes.ts";
 import { newInitKey } from "../tokens.ts";
 
 /** A checked request for a new sandbox. */
@@ -14,20 +15,21 @@ export interface CreateSandbox {
 
 /** Longest time of a create, from its first step to its last. */
 export const CREATE_MS = 45_000;
-/** Most processes and threads of one sandbox. */
+/** Most processes and threads of one sandbox; small ones have fewer. */
 const MAX_PROCESSES = 2048;
 
 /** The record of a sandbox that is about to be created. */
 export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): SandboxRecord {
   const { template } = wanted;
+  const memoryBytes = template.spec.memoryMB * 2 ** 20;
   const facts: SandboxFacts = {
     alias: template.name,
     image: template.spec.image,
     resources: {
       cpuCount: template.spec.cpuCount,
-      memoryBytes: template.spec.memoryMB * 2 ** 20,
+      memoryBytes,
       diskBytes: template.spec.diskMB * 2 ** 20,
-      maxProcesses: MAX_PROCESSES,
+      maxProcesses: mostProcesses(memoryBytes, MAX_PROCESSES),
     },
     envVars: wanted.envVars,
     user: template.spec.user,

@@ -13,6 +13,7 @@ import { type TeamId, type TemplateId, wrapError } from "@boxyard/core";
 import type { ImageRef, SandboxDriver } from "@boxyard/driver";
 import type { BuildSandboxes } from "../../../sandboxes/build-sandboxes.ts";
 import type { Sandbox } from "../../../sandboxes/engine/sandbox.ts";
+import { mostProcesses } from "../../../sandboxes/most-processes.ts";
 import { DEFAULT_DISK_MB } from "../../templates.ts";
 import { BUILD_DIRECTORY, type BuildSettings } from "./build-settings.ts";
 import { imageOf } from "./state.ts";
@@ -104,12 +105,13 @@ export class Workspace {
 }
 
 function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, diskMB }: WorkspaceOptions) {
+  const memoryBytes = Math.max(memoryMB, MIN_MEMORY_MB) * 2 ** 20;
   const resources = {
     cpuCount,
-    memoryBytes: Math.max(memoryMB, MIN_MEMORY_MB) * 2 ** 20,
+    memoryBytes,
     // A small disk is for the template's sandboxes: its build may need more.
     diskBytes: Math.max(diskMB, DEFAULT_DISK_MB) * 2 ** 20,
-    maxProcesses: MAX_PROCESSES,
+    maxProcesses: mostProcesses(memoryBytes, MAX_PROCESSES),
   };
   return { image, buildId, teamId, templateId, resources };
 }
