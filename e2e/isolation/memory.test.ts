@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { ACCESS_LISTS, ACCESS_LISTS_ANSWER } from "../../packages/driver-local/src/testing/access-lists.ts";
+import { WAITS, WAITS_ANSWER } from "../../packages/driver-local/src/testing/held-memory.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 import { python } from "./support/python.ts";
@@ -130,6 +132,21 @@ fcntl.flock(file, fcntl.LOCK_EX); print("flock done")
     "open file waits EINVAL",
     "flock done",
   ]);
+});
+
+test("large access lists of files, which are kept beside the account, are refused; other attributes are not", async () => {
+  await using sandbox = await createSandbox(platform());
+  expect((await python(sandbox, ACCESS_LISTS)).stdout.trim().split("\n")).toEqual(ACCESS_LISTS_ANSWER);
+});
+
+test("threads that wait for files hold no more beside the account than an eighth of the sandbox's memory", async () => {
+  await using sandbox = await createSandbox(platform());
+  expect((await python(sandbox, WAITS, "user")).stdout.trim().split("\n")).toEqual(WAITS_ANSWER);
+  const limits = JSON.parse((await sandbox.asRoot("cat /.boxyard/host/limits.json")).stdout) as {
+    memoryBytes: number;
+    maxProcesses: number;
+  };
+  expect(limits.maxProcesses * 140 * 1024).toBeLessThanOrEqual(limits.memoryBytes / 8);
 });
 
 test("asynchronous I/O, whose contexts the machine counts together, does not exist", async () => {

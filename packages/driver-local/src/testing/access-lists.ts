@@ -13,7 +13,9 @@ for where in ("/dev/shm/a", "/root/a", "memfd"):
     file = os.memfd_create("a") if where == "memfd" else os.open(where, os.O_CREAT | os.O_RDWR)
     for what, n in (("few", 13), ("many", 14), ("most", 8184)): attempt(where, file, what, "system.posix_acl_access", entries(n))
     attempt(where, file, "other", "user.other", bytes(4001))
-for where in ("/dev", "/dev/shm"): print(where + (": limited" if os.statvfs(where).f_files <= 32768 else ": not limited"))
+for where in ("/dev", "/dev/shm"):
+    size = os.statvfs(where)
+    print(where + (": limited" if size.f_files * 4096 <= size.f_blocks * size.f_frsize else ": not limited"))
 `;
 
 /** The lines that it prints in a sandbox. */
