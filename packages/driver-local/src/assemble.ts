@@ -6,7 +6,7 @@ import { findHierarchies } from "./cgroup/hierarchies.ts";
 import { InstanceCgroups } from "./cgroup/instance.ts";
 import { limitInstance, machineSize, useOfInstance } from "./cgroup/instance-limits.ts";
 import { SpareChildren } from "./cgroup/spare-children.ts";
-import { countedKernelBytes, readMemoryAccount } from "./cgroup/stats.ts";
+import { readMemoryAccount } from "./cgroup/stats.ts";
 import { workingCriu } from "./checkpoint/criu.ts";
 import { endLeftRuns } from "./checkpoint/criu-processes.ts";
 import { limitFor, MOMENT_SCRIPT } from "./checkpoint/criu-run.ts";
@@ -16,7 +16,7 @@ import type { LocalDriverConfig } from "./config.ts";
 import { LocalDriver } from "./driver.ts";
 import { Figures } from "./figures/figures.ts";
 import { MemoryGuard } from "./guard/guard.ts";
-import { sparedBytes } from "./guard/machine-memory.ts";
+import { countKernelBytes, sparedBytes } from "./guard/machine-memory.ts";
 import { runningSandboxes } from "./guard/running.ts";
 import { RUN_DIRECTORY } from "./network/index.ts";
 import type { HardLimits } from "./oci/config.ts";
@@ -41,6 +41,8 @@ import { VolumeFiles } from "./user-volumes/volume-files.ts";
 const AGENT_TIMEOUT_MS = 10_000;
 const CRIU_LIMIT_MS = 30_000;
 const MAX_OPEN_FILES = 16_384;
+/** The guard takes the machine's reserve for so much at least, however little of it an operator sets. */
+const LEAST_RESERVE_BYTES = 256 << 20;
 /** Shares of the memory that all sandboxes may have: what paused sandboxes in memory may take, and what must stay free besides. */
 const WAKE_CACHE_SHARE = 1 / 4;
 const LEAST_FREE_SHARE = 1 / 8;
@@ -109,9 +111,9 @@ export function assembleDriver(
       running: () => runningSandboxes(parts),
       logger: config.logger,
       kernel: {
-        countedBytes: (memory) => countedKernelBytes(cgroups.hierarchies, memory),
+        countedBytes: countKernelBytes(cgroups.hierarchies),
         sparedBytes,
-        reserveBytes: machineSize().memoryBytes - limits.memoryBytes,
+        reserveBytes: Math.max(machineSize().memoryBytes - limits.memoryBytes, LEAST_RESERVE_BYTES),
         sleep: (ms) => clock.sleep(ms),
       },
       beforeLook: () => wakeCache.look(),

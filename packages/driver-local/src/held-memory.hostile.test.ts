@@ -3,8 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
 import { findHierarchies } from "./cgroup/hierarchies.ts";
-import { countedKernelBytes } from "./cgroup/stats.ts";
-import { memoryNow, sparedBytes } from "./guard/machine-memory.ts";
+import { countKernelBytes, memoryNow, sparedBytes } from "./guard/machine-memory.ts";
 import { exec, initAgent, startUnread } from "./testing/exec.ts";
 import { holding, KINDS } from "./testing/held-memory.ts";
 import { useTestMachine } from "./testing/use-test-machine.ts";
@@ -17,12 +16,12 @@ const PROCESSES = 436;
 /** Kernel memory that other programs of the machine take or give back meanwhile. */
 const OTHERS_BYTES = 32 * MIB;
 const machine = useTestMachine();
-const hierarchies = findHierarchies();
+const countedBytes = countKernelBytes(findHierarchies());
 
 /** Memory of the kernel's that is on no account. */
 function uncountedBytes(): number {
   const memory = memoryNow();
-  return memory.kernelBytes - countedKernelBytes(hierarchies, memory) - sparedBytes();
+  return memory.kernelBytes - countedBytes(memory) - sparedBytes();
 }
 
 test.each(KINDS)("threads that wait in %s hold no more beside the account than an eighth of the sandbox's memory", async (kind) => {

@@ -20,7 +20,7 @@ test("kernel memory on accounts is without what the kernel would give back, in v
   const directory = mkdtempSync(join(tmpdir(), "boxyard-stats-"));
   const counted = (file: string, text: string, v1: { memory?: string }) => {
     writeFileSync(join(directory, file), text);
-    return countedKernelBytes({ ...findHierarchies(), unified: directory, v1 }, { reclaimableBytes: 300 });
+    return countedKernelBytes({ ...findHierarchies(), unified: directory, v1 }, 300);
   };
   try {
     expect(counted("memory.kmem.usage_in_bytes", "1000\n", { memory: directory })).toBe(700);

@@ -82,8 +82,8 @@ export function readSystemUsec(cgroup: SandboxCgroup): number {
 }
 
 /** Memory of the kernel's own, and of sockets, that is on the account of any cgroup of the machine, without what the kernel would give back. */
-export function countedKernelBytes({ unified, v1 }: Hierarchies, { reclaimableBytes }: { readonly reclaimableBytes: number }): number {
-  // v1 has one figure for both kinds, so what it counts is at least this.
+export function countedKernelBytes({ unified, v1 }: Hierarchies, reclaimableBytes: number): number {
+  // v1 has one figure for both kinds. Of what the kernel would give back, `reclaimableBytes` is at most on accounts.
   if (v1.memory) return Math.max(0, Number(read(v1.memory, "memory.kmem.usage_in_bytes")) - reclaimableBytes);
   const stat = read(unified, "memory.stat");
   const own = ["kernel_stack", "pagetables", "sec_pagetables", "percpu", "vmalloc", "slab_unreclaimable"];

@@ -1,3 +1,5 @@
+import type { Hierarchies } from "../cgroup/hierarchies.ts";
+import { countedKernelBytes } from "../cgroup/stats.ts";
 import { readUpTo } from "./read-up-to.ts";
 
 /** The machine's memory, from /proc/meminfo. */
@@ -18,19 +20,20 @@ const PAGE_BYTES = 4_096;
 /** What is not the kernel's own, or would be given back. Shared memory is a part of `Cached`. */
 const OF_PROGRAMS = ["MemFree", "Buffers", "Cached", "SwapCached", "AnonPages", "SReclaimable", "Hugetlb"] as const;
 
+/** One small file. What only a machine short of memory asks for is found in it then. */
 export function memoryNow(read: (path: string) => string = (path) => readUpTo(path, FILE_BYTES)): MachineMemory {
-  const fields = new Map(
-    read("/proc/meminfo")
-      .split("\n")
-      .map((line) => line.split(/[:\s]+/, 2) as [string, string]),
-  );
-  const bytes = (name: string) => Number(fields.get(name) ?? 0) * KIB;
+  const text = read("/proc/meminfo");
+  const bytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1] ?? 0) * KIB;
   const totalBytes = bytes("MemTotal");
   return {
     totalBytes,
     availableBytes: bytes("MemAvailable"),
-    kernelBytes: OF_PROGRAMS.reduce((left, name) => left - bytes(name), totalBytes),
-    reclaimableBytes: bytes("SReclaimable"),
+    get kernelBytes() {
+      return OF_PROGRAMS.reduce((left, name) => left - bytes(name), totalBytes);
+    },
+    get reclaimableBytes() {
+      return bytes("SReclaimable");
+    },
   };
 }
 
@@ -43,4 +46,10 @@ const ZONES_BYTES = 256 << 10;
 export function sparedBytes(read: (path: string) => string = (path) => readUpTo(path, ZONES_BYTES)): number {
   const counts = read("/proc/zoneinfo").matchAll(/^ +count: +(\d+)$/gm);
   return [...counts].reduce((sum, [, pages]) => sum + Number(pages) * PAGE_BYTES, 0);
+}
+
+/** Kernel memory on accounts. What the machine has of inodes and names at the beginning is taken for its own; what is added, for the sandboxes'. */
+export function countKernelBytes(hierarchies: Hierarchies): (memory: MachineMemory) => number {
+  const own = memoryNow().reclaimableBytes;
+  return ({ reclaimableBytes }) => countedKernelBytes(hierarchies, Math.max(0, reclaimableBytes - own));
 }
