@@ -1,4 +1,4 @@
-import type { StepObserver } from "@boxyard/core";
+import { isAppError, type StepObserver } from "@boxyard/core";
 import { type Logger, ownCpuMs } from "@boxyard/core/node";
 import type { SandboxLogs } from "./logs/sandbox-logs.ts";
 import type { BuildLogLevel, EndCause, PauseMode, SandboxRecord, StoreTrouble } from "./store/index.ts";
@@ -38,6 +38,11 @@ export class Events {
   pauseFailed(of: Subject, error: unknown): void {
     this.logger.warn({ ...named(of), err: error }, "sandbox not paused; it runs on");
     this.tell(of, "warn", "The sandbox could not be paused and runs on", { event: "pause_failed" });
+  }
+  memoryNotKept(of: Subject, error: unknown): void {
+    this.logger.warn({ ...named(of), err: error }, "sandbox paused at the end of its time without its memory, which could not be kept");
+    const why = isAppError(error, "failed_precondition") ? `: ${error.message}` : "";
+    this.tell(of, "warn", `Its time was up and its memory could not be kept, so only its disk was${why}`, { event: "memory_not_kept" });
   }
   resumed(of: Subject, facts: { totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ ...named(of), ...facts }, "sandbox resumed");

@@ -4,6 +4,7 @@ import type { EndCause, SandboxLogLine, SandboxRecord, StoreEvent } from "../sto
 const CAUSES: Readonly<Record<EndCause, string>> = {
   requested: "it was killed on request",
   timeout: "its time was up",
+  pause_failed: "its time was up, and it could not be paused",
   create_failed: "its creation failed",
   agent_exited: "its agent ended",
   killed: "the machine killed it",

@@ -5,6 +5,7 @@ import type { EgressPolicy, ImageRef, ResourceLimits, Restrictions } from "@boxy
 export type EndCause =
   | "requested"
   | "timeout"
+  | "pause_failed"
   | "create_failed"
   | "agent_exited"
   | "killed"

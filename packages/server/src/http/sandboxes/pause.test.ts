@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { SandboxId } from "@boxyard/core";
+import { AppError, type SandboxId, systemClock } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
 import { Place } from "../../testing/place.ts";
@@ -289,6 +289,62 @@ describe("the end of its time", () => {
     const record = s.server.engine.sandboxes.find(id as SandboxId)?.record;
     expect((record?.endAt ?? 0) - Date.now()).toBeGreaterThan(10_000);
   });
+});
+
+describe("the end of its time, with a pause that is refused", () => {
+  const refused = () => new AppError("failed_precondition", "a process is traced", { reason: "checkpoint_refused" });
+  const linesOf = async () =>
+    ((await s.call("GET", `/v2/sandboxes/${id}/logs`)).body.logs as { fields: { event: string }; message: string }[]).map(
+      ({ fields, message }) => [fields.event, message] as const,
+    );
+  const pauses = () => s.world.faults.calls.filter((verb) => verb === "pause").length;
+
+  test("keeps the disk alone, and its log says why", async () => {
+    id = (await s.create({ autoPause: true })).sandboxID;
+    s.world.faults.add("pause", { kind: "fail", error: refused() });
+    await post("timeout", { timeout: 0 });
+    await eventually("it is paused", async () => (await detail()).pauseMode === "filesystem");
+    expect(pauses()).toBe(2);
+    const message = "Its time was up and its memory could not be kept, so only its disk was: a process is traced";
+    await eventually("its log says so", async () =>
+      (await linesOf()).some(([event, text]) => event === "memory_not_kept" && text === message),
+    );
+    expect((await post("connect", { timeout: 60 })).status).toBe(201);
+  });
+
+  test("keeps the disk alone also when its agent hangs", async () => {
+    await using own = await TestServer.start({ agentLimitMs: 200 });
+    const { sandboxID } = await own.create({ autoPause: true, autoPauseMemory: false });
+    own.world.sandboxes.get(sandboxID)?.agent?.freeze();
+    await own.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 0 });
+    await eventually("it is paused", async () => (await own.call("GET", `/sandboxes/${sandboxID}`)).body.pauseMode === "filesystem");
+  });
+
+  test("and a disk that cannot be kept: is tried a few times, then the sandbox is ended with that reason", async () => {
+    let later = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + later };
+    await using own = await TestServer.start({ clock });
+    const { sandboxID } = await own.create({ autoPause: true });
+    own.world.faults.add("pause", { kind: "fail", times: 1000 });
+    const calls = () => own.world.faults.calls.filter((verb) => verb === "pause").length;
+    const endAt = () => own.server.engine.sandboxes.find(sandboxID as SandboxId)?.record.endAt;
+    const from = clock.now();
+    await own.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 0 });
+    for (let last = from; endAt() !== undefined; ) {
+      const seen = last;
+      await eventually("its end moves, or it ends", () => endAt() === undefined || (endAt() as number) > seen + 10_000);
+      last = endAt() ?? last;
+      later += 31_000;
+    }
+    expect(clock.now() - from).toBeLessThan(15 * 60_000);
+    // Two with memory alone, then both each time.
+    expect(calls()).toBe(2 + 2 * 8);
+    const isLogged = async () => {
+      const { logs } = (await own.call("GET", `/v2/sandboxes/${sandboxID}/logs`)).body;
+      return logs.some(({ fields }: { fields: Record<string, string> }) => fields.event === "ended" && fields.cause === "pause_failed");
+    };
+    await eventually("its log says why it ended", isLogged);
+  }, 40_000);
 });
 
 describe("a request to a paused sandbox", () => {

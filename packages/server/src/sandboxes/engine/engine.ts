@@ -9,6 +9,7 @@ import { pause } from "../transitions/pause.ts";
 import { resume } from "../transitions/resume.ts";
 import { LivingSandboxes } from "./living.ts";
 import type { EngineParts } from "./parts.ts";
+import { pauseAtEnd } from "./pause-at-end.ts";
 import { mayWake, Reach } from "./reach.ts";
 import { type RunOptions, runSequence, runTransition, type WriteHow } from "./run.ts";
 import { type Incarnation, Sandbox } from "./sandbox.ts";
@@ -18,8 +19,6 @@ import type { Transition, TransitionContext } from "./transition.ts";
 const RETRY_MS = 5000;
 /** Shortest lifetime of a sandbox that a request has resumed. Its own timeout counts where that is longer. */
 const LEAST_WAKE_MS = 300_000;
-/** By how much the end of a sandbox is moved when its time is over and its pause fails. */
-const PAUSE_RETRY_MS = 30_000;
 
 /**
  * Changes sandboxes. Every change of a state is a `Transition`, and runs in the sandbox's turn, one at a time. Memory and store hold the same
@@ -176,7 +175,8 @@ export class Engine {
     if (!sandbox || this.isClosed) return;
     const { pauseAs } = sandbox.record.settings.lifecycle ?? {};
     if (pauseAs === undefined) return this.end(sandbox, "timeout").catch(() => {});
-    await this.pauseAtEnd(sandbox, pauseAs === "full");
+    // A removal that failed has been logged, and the sweep tries it again.
+    await this.pauseAtEnd(sandbox, pauseAs === "full").catch(() => {});
   }
 
   /**
@@ -196,17 +196,14 @@ export class Engine {
     });
   }
 
-  /** Pauses a sandbox whose time is over. When that fails, the sandbox is not killed: its end moves a little, and the pause is tried again. */
+  /** Pauses a sandbox whose time is over. When that fails, the sandbox lives a little longer and the pause is tried again, but not for ever. */
   private async pauseAtEnd(sandbox: Sandbox, memory: boolean): Promise<void> {
     const isDue = () => sandbox.state === "running" && sandbox.record.endAt <= this.parts.clock.now();
     await sandbox.queue.run(async () => {
       if (!isDue()) return this.reach.follow(sandbox);
-      try {
-        await this.perform(sandbox, pause, { memory }, {});
-      } catch {
-        const endAt = this.parts.clock.now() + PAUSE_RETRY_MS;
-        if (sandbox.state === "running") await this.write(sandbox, { endAt }, { first: "memory", ignoresStore: true });
-      }
+      const next = await pauseAtEnd(this.parts, sandbox, memory, (input) => this.perform(sandbox, pause, input, {}));
+      if (next === "end") await this.remove(sandbox, "pause_failed");
+      else if (typeof next === "object") await this.write(sandbox, next, { first: "memory", ignoresStore: true });
     });
   }
 

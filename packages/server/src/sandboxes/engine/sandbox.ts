@@ -41,6 +41,8 @@ export class Sandbox {
   storedStates: readonly SandboxState[] | undefined;
   /** Monotonic time before which a failed removal is not tried again. */
   retryAt = 0;
+  /** How often its pause has failed since its time was over, and the end that the last try has set (`pause-at-end.ts`). */
+  lateEnd: { readonly endAt: number; readonly tries: number } | undefined;
   /**
    * Set as long as the sweep is to ask the driver what has become of the sandbox, and adopt it: after a restart, because the driver could not tell
    * (`adoption`); after a failed transition, because an undo action failed too (`undo`).

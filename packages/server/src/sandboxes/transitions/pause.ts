@@ -9,6 +9,8 @@ export const PAUSE_MS = 10 * 60_000;
 
 export interface PauseInput {
   readonly memory: boolean;
+  /** False: the agent is not asked to freeze its commands, because it may hang. The driver freezes the whole sandbox. Only without memory. */
+  readonly asksAgent?: boolean;
 }
 
 export interface Keeping extends TransitionContext {
@@ -49,7 +51,10 @@ export async function keepSandbox(context: Keeping, memory: boolean, signal: Abo
   context.isKept = true;
 }
 
-const freeze: Step<PauseContext> = { name: "freeze", run: freezeCommands };
+const freeze: Step<PauseContext> = {
+  name: "freeze",
+  run: async (context, undo, signal) => (context.asksAgent === false ? undefined : freezeCommands(context, undo, signal)),
+};
 const keep: Step<PauseContext> = { name: "keep", run: (context, _undo, signal) => keepSandbox(context, context.memory, signal) };
 
 /** Keeps a sandbox's memory and disk and ends its processes. When a step fails, the sandbox runs on. */
