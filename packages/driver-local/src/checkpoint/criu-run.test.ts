@@ -48,7 +48,8 @@ test("a full disk is reported as such, although its line in the log is followed 
   const others = Array.from({ length: 6 }, (_, i) => `(00.1) Error (criu/cr-dump.c:${i}): Dump failed`);
   writeFileSync(log, ["(00.1) Error (criu/page-xfer.c:1): No space left on device", ...others].join("\n"));
   const full = await failure(async () => 1);
-  expect([isAppError(full, "resource_exhausted"), String(full)]).toEqual([true, expect.stringContaining("cr-dump.c:5")]);
+  expect([isAppError(full, "resource_exhausted"), String(full)]).toEqual([true, expect.stringContaining("the disk is full")]);
+  expect((full as AppError).details.said).toContain("cr-dump.c:5");
   writeFileSync(log, others.join("\n"));
   expect(isAppError(await failure(async () => 1), "internal")).toBe(true);
 });

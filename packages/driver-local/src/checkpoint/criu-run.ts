@@ -55,7 +55,7 @@ read -r answer <"$BOXYARD_ANSWERS" && [ "$answer" = ok ]
 
 /**
  * Runs CRIU to its end. CRIU has a session of its own, so that it does not end with the server: when CRIU is killed while it has seized a sandbox's
- * processes, these may be broken. Failures are `internal`, reason `checkpoint_failed` or `restore_failed`, with the end of CRIU's log;
+ * processes, these may be broken. Failures are `internal`, reason `checkpoint_failed` or `restore_failed`, with the end of CRIU's log in their details;
  * `resource_exhausted`, with the same reasons, for a full disk; `failed_precondition`, reason `checkpoint_refused`, for what a sandbox holds that
  * cannot be kept; `deadline_exceeded` for a CRIU that hung. After a failure no process that CRIU has started is left.
  */
@@ -214,8 +214,11 @@ function failed({ verb, log }: CriuRun, code: number): AppError {
   if (refusal !== undefined) return new AppError("failed_precondition", refusal, { reason: `${verb}_refused`, details: { said: why } });
   // CRIU reports a full disk in its log only, followed by errors that result from it.
   const isFull = FULL.some((said) => errors.some((line) => line.includes(said)));
-  return new AppError(isFull ? "resource_exhausted" : "internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${why}`, {
+  const message = isFull ? "the disk is full" : "the server's log says why";
+  // CRIU's own lines name processes and files of the machine, which are for the operator alone.
+  return new AppError(isFull ? "resource_exhausted" : "internal", `CRIU could not ${verb} the sandbox (exit code ${code}): ${message}`, {
     reason: `${verb}_failed`,
+    details: { said: why },
   });
 }
 

@@ -10,6 +10,16 @@ const SENTENCES: readonly (readonly [said: RegExp, means: (found: string) => str
     (path) =>
       `a program in the sandbox has '${path}' open, which is in no file system of the sandbox (a POSIX message queue is such a file); close it first`,
   ],
+  [
+    /Can't read link of fd \d+: File name too long/,
+    () =>
+      "a program in the sandbox works in a directory whose path is longer than 4 KiB, or has a file there open; leave or close it first",
+  ],
+  [
+    /netlink: The socket has data to read/,
+    () => "a program in the sandbox has asked the kernel by a netlink socket and not read the answer; read it or close the socket first",
+  ],
+  [/OOM storing pipe/, () => "too many pipes of the sandbox have something in them that no program has read; read or close some first"],
   [/Unseizable non-zombie \d+ found/, () => "a process in the sandbox is traced by another (a debugger, strace); stop tracing it first"],
 ];
 

@@ -9,8 +9,10 @@ import { criuPreloadFile } from "../setup/fork-server.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { withPreload } from "./criu.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
+import { checkFitsAgain } from "./fits-again.ts";
 import type { GenerationFile, VolumeLock } from "./generation.ts";
 import { remappedPaths } from "./image-files.ts";
+import { checkInFlight } from "./in-flight.ts";
 import { restartPolls } from "./interrupted-polls.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
 import { externalMounts, mountinfoOf, volumeOf } from "./mounts.ts";
@@ -116,6 +118,8 @@ export async function dumpMemory(
   checkLocksIn(images);
   checkPrograms(images, mendOpenFiles(images, pathsOfVolumes(mounts)));
   checkRenamed(images, pathsOfVolumes(mounts));
+  checkInFlight(images);
+  checkFitsAgain(images, cgroup, record.resources.memoryBytes);
   restartPolls(images);
   // A restore reads the images as the root of a sandbox; no other user can reach their directory.
   chmodSync(images, 0o755);

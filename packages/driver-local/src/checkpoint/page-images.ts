@@ -11,9 +11,9 @@ import { messagesIn } from "./image-messages.ts";
 /** The smallest page size of any machine: a file with fewer bytes for each page was cut off. */
 const PAGE_BYTES = 4_096;
 /** A map of more than a hundred thousand pieces is not read: it would block the server. */
-const MAX_BYTES = 2 ** 21;
+export const MAX_MAP_BYTES = 2 ** 21;
 const HEAD_FIELD = { pagesId: 1 } as const;
-const FIELD = { fewPages: 2, flags: 4, pages: 5 } as const;
+const FIELD = { address: 1, fewPages: 2, flags: 4, pages: 5 } as const;
 /** Flag: the pages are in this file, not in a parent's. */
 const PRESENT = 4;
 
@@ -21,23 +21,43 @@ const PRESENT = 4;
 export function checkPagesIn(images: string): void {
   for (const name of readdirSync(images).filter((file) => /^pagemap-.*\.img$/.test(file))) {
     const path = join(images, name);
-    if (statSync(path).size > MAX_BYTES) continue;
+    if (statSync(path).size > MAX_MAP_BYTES) continue;
     const { pagesId, pages } = readPagemap(readFileSync(path), name);
     if (pages > 0 && sizeOf(join(images, `pages-${pagesId}.img`)) < pages * PAGE_BYTES) throw cutOff(`pages-${pagesId}.img`);
   }
 }
 
+/** The pages of one process that are in a file. */
+export interface Pages {
+  /** The number of the file. */
+  readonly pagesId: number;
+  readonly count: number;
+  /** Pieces of memory in the order of their addresses: where each begins in the file, and its length, in pages. */
+  readonly runs: readonly { readonly address: number; readonly at: number; readonly count: number }[];
+}
+
 /** The number of the file that holds the pages, and how many pages it must hold. `name`: the map's name, for errors. */
 export function readPagemap(image: Buffer, name: string): { readonly pagesId: number; readonly pages: number } {
+  const { pagesId, count } = readPages(image, name);
+  return { pagesId, pages: count };
+}
+
+/** As `readPagemap`, with the places of the pages. */
+export function readPages(image: Buffer, name: string): Pages {
   let pagesId: number | undefined;
-  let pages = 0;
+  let at = 0;
+  const runs: Pages["runs"][number][] = [];
   for (const message of messagesIn(image, () => cutOff(name))) {
     const fields = numbersIn(message);
     if (pagesId === undefined) pagesId = fields[HEAD_FIELD.pagesId];
-    else if (((fields[FIELD.flags] ?? PRESENT) & PRESENT) !== 0) pages += fields[FIELD.pages] ?? fields[FIELD.fewPages] ?? 0;
+    else if (((fields[FIELD.flags] ?? PRESENT) & PRESENT) !== 0) {
+      const count = fields[FIELD.pages] ?? fields[FIELD.fewPages] ?? 0;
+      runs.push({ address: fields[FIELD.address] ?? 0, at, count });
+      at += count;
+    }
   }
   if (pagesId === undefined) throw cutOff(name);
-  return { pagesId, pages };
+  return { pagesId, count: at, runs };
 }
 
 const sizeOf = (path: string): number => (existsSync(path) ? statSync(path).size : 0);

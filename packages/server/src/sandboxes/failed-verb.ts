@@ -9,7 +9,7 @@ import { mayWorkLater } from "./problems.ts";
  */
 export function failedVerb(sentence: string, reason: string, error: unknown): AppError {
   if (isAppError(error, "data_loss") && error.reason.startsWith("store_")) return error;
-  const why = error instanceof AppError ? error.message : "the server's log says why";
+  const why = error instanceof AppError ? withoutProcesses(error.message) : "the server's log says why";
   const storeReason = isStoreAway(error) ? (error as AppError).reason : undefined;
   return new AppError("unavailable", `${sentence}: ${why}`, {
     reason: storeReason ?? reason,
@@ -17,3 +17,7 @@ export function failedVerb(sentence: string, reason: string, error: unknown): Ap
     cause: error,
   });
 }
+
+/** Processes of the machine, by which the kernel's errors name files, mean nothing to clients and are not theirs to know. */
+const withoutProcesses = (text: string): string =>
+  text.replace(/\/proc\/\d+(?:\/[^\s'",;:)]*)?/g, "a process").replace(/\bpid:? \d+/g, "a process");

@@ -162,7 +162,7 @@ export class SandboxService {
     const { admission, engine } = this.parts;
     return admission.holdPlace(sandbox, () =>
       engine.run(sandbox, resume, input).catch((error: unknown) => {
-        throw isWrongState(error) ? error : resumeFailure(error);
+        throw isWrongState(error) ? error : resumeFailure(error, input.memory && sandbox.record.settings.pauseMode === "full");
       }),
     );
   }

@@ -88,9 +88,12 @@ function bodyOf(parts: EngineParts, sandbox: Sandbox, { memory, from }: Begin): 
   return memory && settings.pauseMode === "full" && !from ? others : { ...others, ...(envVars && { envVars }) };
 }
 
-/** The error for the caller of a resume that failed. The sandbox stays paused, so a repeat is safe. */
-export function resumeFailure(error: unknown): AppError {
+/** The error for the caller of a resume that failed. The sandbox stays paused, so a repeat is safe. `fromMemory`: its disk alone could be booted. */
+export function resumeFailure(error: unknown, fromMemory: boolean): AppError {
   if (isNoRoom(error)) return error;
   if (error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;
-  return failedVerb("The sandbox could not be resumed and stays paused", "resume_failed", error);
+  const failure = failedVerb("The sandbox could not be resumed and stays paused", "resume_failed", error);
+  if (!fromMemory || failure.reason !== "resume_failed" || failure.details.shouldRetry === true) return failure;
+  const message = `${failure.message}. A resume with "memory": false starts it from its disk, without its memory`;
+  return new AppError(failure.code, message, { reason: failure.reason, details: failure.details, cause: error });
 }
