@@ -59,3 +59,19 @@ test("the first may come at once, and a stop waits for the round under way, whic
 test("one that was never started is stopped at once", async () => {
   await new Rounds(async () => {}, { clock: new FakeClock(), everyMs: 1, onError: () => {} }).stop();
 });
+
+test("a stop does not wait for a round that hangs", async () => {
+  const clock = new FakeClock();
+  const each = new Rounds(() => new Promise(() => {}), { clock, everyMs: 10, isFirstAtOnce: true, onError: () => {} });
+  each.start();
+  let isStopped = false;
+  const stopped = each.stop().then(() => {
+    isStopped = true;
+  });
+  await settle();
+  expect(isStopped).toBe(false);
+  await clock.advance(5000);
+  await settle();
+  expect(isStopped).toBe(true);
+  await stopped;
+});

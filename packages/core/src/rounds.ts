@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { within } from "./within.ts";
 
 export interface RoundsOptions {
   readonly clock: Clock;
@@ -9,6 +10,9 @@ export interface RoundsOptions {
   /** Called with the error of a failed round; the next round runs anyway. */
   onError(error: unknown): void;
 }
+
+/** How long `stop` waits for the round that is under way. */
+const STOP_MS = 5000;
 
 /** Does something again and again, one round at a time, from `start` until `stop`. */
 export class Rounds {
@@ -32,10 +36,11 @@ export class Rounds {
     this.loop ??= this.run();
   }
 
-  /** Resolves when the round that is under way has ended. Repeatable. */
+  /** Resolves when the round that is under way has ended, or after five seconds: a round that hangs keeps nobody from ending. Repeatable. */
   async stop(): Promise<void> {
     this.stopping.abort();
-    await this.loop;
+    const late = () => new Error("The round goes on");
+    await within(this.loop ?? Promise.resolve(), STOP_MS, late, this.options.clock).catch(() => {});
   }
 
   private async run(): Promise<void> {

@@ -1,11 +1,15 @@
+import { type Clock, systemClock } from "./clock.ts";
+
 /** The result of `work`, or a rejection with the error of `late` after `ms` milliseconds. `work` is not cancelled then, and a failure of it later is ignored. */
-export async function within<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(late()), ms);
+export async function within<T>(work: Promise<T>, ms: number, late: () => Error, clock: Clock = systemClock): Promise<T> {
+  const done = new AbortController();
+  const over = clock.sleep(ms, done.signal).then(() => Promise.reject(late()));
   try {
-    return await Promise.race([work, promise]);
+    return await Promise.race([work, over]);
   } finally {
-    clearTimeout(timer);
+    // Nobody waits for the end of the sleep any more.
+    over.catch(() => {});
+    done.abort();
   }
 }
 

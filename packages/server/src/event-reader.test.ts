@@ -2,10 +2,11 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { FakeClock } from "@boxyard/core";
 import { type Logger, silentLogger } from "@boxyard/core/node";
 import { eventually } from "@boxyard/testkit";
 import { EventReader } from "./event-reader.ts";
-import { SqlStore, type StoreEvent } from "./store/index.ts";
+import { type EventStore, SqlStore, type StoreEvent } from "./store/index.ts";
 import { sampleRecord } from "./store/sample-record.ts";
 
 let directory: string;
@@ -22,7 +23,7 @@ afterEach(async () => {
 
 const change = () => store.insertSandbox(sampleRecord());
 const reader = (deliver: (events: readonly StoreEvent[]) => Promise<void>) =>
-  new EventReader({ name: "test", events: store.events, logger: silentLogger, deliver });
+  new EventReader({ name: "test", events: store.events, logger: silentLogger, clock: new FakeClock(), deliver });
 const cursors = (events: readonly StoreEvent[]) => events.map(({ cursor }) => cursor);
 
 test("gets the events before its start and after it, each once and in order", async () => {
@@ -70,8 +71,40 @@ test("goes on behind events that were removed before it read them, and logs how 
   const warnings: unknown[] = [];
   const logger = { ...silentLogger, warn: (facts: unknown) => void warnings.push(facts) } as Logger;
   const deliver = async (events: readonly StoreEvent[]) => void seen.push(...cursors(events));
-  await new EventReader({ name: "test", events: store.events, logger, deliver }).catchUp();
+  await new EventReader({ name: "test", events: store.events, logger, clock: new FakeClock(), deliver }).catchUp();
   expect([seen, warnings]).toEqual([[4, 5], [{ reader: "test", missed: 3 }]]);
+});
+
+/** A reader for which the event `poison` always fails, and what it did: 60 tries, each `everyMs` after the one before. */
+async function readWithPoison({ poison, everyMs, events = store.events }: { poison: number; everyMs: number; events?: EventStore }) {
+  const clock = new FakeClock();
+  const [seen, errors]: [number[], object[]] = [[], []];
+  const logger = { ...silentLogger, error: (facts: object) => void errors.push(facts) } as Logger;
+  const deliver = async (batch: readonly StoreEvent[]) => {
+    if (cursors(batch).includes(poison)) throw new Error("poison");
+    seen.push(...cursors(batch));
+  };
+  const one = new EventReader({ name: "test", events, logger, clock, deliver });
+  for (let n = 0; n < 60; n++) {
+    await one.catchUp();
+    await clock.advance(everyMs);
+  }
+  return { seen, skipped: errors.filter((facts) => "event" in facts) };
+}
+
+test("skips an event that fails each time, after some tries, with a line in the log, and no other event", async () => {
+  for (let n = 0; n < 5; n++) await change();
+  const { seen, skipped } = await readWithPoison({ poison: 3, everyMs: 5000 });
+  expect(seen).toEqual([1, 2, 4, 5]);
+  expect(skipped).toMatchObject([{ reader: "test", event: 3, action: "sandbox.creating", err: expect.any(Error) }]);
+  expect(await store.events.cursorOf("test")).toBe(5);
+});
+
+test("skips no event because of many tries within a short time, or while the store takes no writes", async () => {
+  for (let n = 0; n < 2; n++) await change();
+  expect((await readWithPoison({ poison: 2, everyMs: 10 })).skipped).toEqual([]);
+  const full = Object.create(store.events, { saveCursor: { value: () => Promise.reject(new Error("full")) } });
+  expect((await readWithPoison({ poison: 2, everyMs: 5000, events: full })).skipped).toEqual([]);
 });
 
 test("a process that is killed in a transaction leaves nothing of it, and no gap between the events", async () => {

@@ -36,7 +36,8 @@ export class SandboxLogs {
     this.store = store;
     this.clock = clock;
     this.logger = logger;
-    this.reader = new EventReader({ name: "sandbox-logs", events: store.events, logger, deliver: (events) => this.addLinesOf(events) });
+    const deliver = (events: readonly StoreEvent[]) => this.addLinesOf(events);
+    this.reader = new EventReader({ name: "sandbox-logs", events: store.events, logger, clock, deliver });
   }
 
   start(): void {

@@ -1,5 +1,5 @@
-import { atOnce, type Clock, Rounds } from "@boxyard/core";
-import type { SandboxDriver } from "@boxyard/driver";
+import { AppError, atOnce, type Clock, Rounds, within } from "@boxyard/core";
+import type { ResourceStats, SandboxDriver } from "@boxyard/driver";
 import type { SandboxMetric } from "@boxyard/spec/platform";
 import type { LivingSandboxes } from "../engine/living.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
@@ -9,6 +9,8 @@ const EVERY_MS = 5000;
 /** An hour of samples. */
 const MAX_SAMPLES = 720;
 const AT_ONCE = 4;
+/** How long one measurement may take. */
+const STATS_MS = 4000;
 /** A round never fails: a sandbox that cannot be measured is left out. */
 const NEVER = () => {};
 
@@ -28,6 +30,8 @@ export class Sampler {
   private readonly clock: Clock;
   private readonly liveness: Pick<Liveness, "isUnresponsive">;
   private readonly histories = new Map<string, History>();
+  /** Sandboxes whose measurement has not ended, also if nobody waits for it any more. */
+  private readonly measuring = new WeakSet<Sandbox>();
   private readonly rounds: Rounds;
 
   constructor(sandboxes: LivingSandboxes, driver: SandboxDriver, clock: Clock, liveness: Pick<Liveness, "isUnresponsive">) {
@@ -58,16 +62,24 @@ export class Sampler {
 
   /** Samples everything once. */
   async once(): Promise<void> {
-    const queue = this.sandboxes.ofUsers().filter((sandbox) => sandbox.state === "running");
-    const running = new Set(queue.map((sandbox) => sandbox.id as string));
-    for (const id of this.histories.keys()) if (!running.has(id)) this.histories.delete(id);
+    const running = this.sandboxes.ofUsers().filter((sandbox) => sandbox.state === "running");
+    const ids = new Set(running.map((sandbox) => sandbox.id as string));
+    for (const id of this.histories.keys()) if (!ids.has(id)) this.histories.delete(id);
+    // A measurement that hangs is not begun a second time, so that such ones do not add up.
+    const queue = running.filter((sandbox) => !this.measuring.has(sandbox));
     await atOnce(queue, AT_ONCE, (sandbox) => this.sample(sandbox));
+  }
+
+  /** Undefined for a sandbox that cannot be measured now: it ends meanwhile, or the driver takes too long. */
+  private async measure(sandbox: Sandbox): Promise<ResourceStats | undefined> {
+    this.measuring.add(sandbox);
+    const measured = this.driver.stats(sandbox.handle).finally(() => this.measuring.delete(sandbox));
+    return within(measured, STATS_MS, tooLong, this.clock).catch(() => undefined);
   }
 
   private async sample(sandbox: Sandbox): Promise<void> {
     const { id, facts } = sandbox.record;
-    // A sandbox that ends meanwhile has no statistics.
-    const stats = await this.driver.stats(sandbox.handle).catch(() => undefined);
+    const stats = await this.measure(sandbox);
     if (!stats || sandbox.state !== "running") return;
     const [now, at] = [this.clock.now(), this.clock.monotonic()];
     // The first sample covers the time since the sandbox began.
@@ -93,6 +105,8 @@ export class Sampler {
     this.histories.set(id, history);
   }
 }
+
+const tooLong = () => new AppError("deadline_exceeded", "Measuring the sandbox takes too long");
 
 /** A percentage with two decimals, rounded up: a sandbox that used any time never has 0. */
 const percent = (share: number) => Math.ceil(Math.max(0, share) * 10_000) / 100;

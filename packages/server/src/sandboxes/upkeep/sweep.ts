@@ -1,4 +1,4 @@
-import { Rounds } from "@boxyard/core";
+import { AppError, atOnce, Rounds, within } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxHandle } from "@boxyard/driver";
 import { KEEP_KEYS_MS } from "../create/idempotency.ts";
@@ -19,12 +19,18 @@ const PROBE_MS = 60_000;
 const KEEP_EVENTS_MS = 7 * 24 * 3600_000;
 const KEEP_EVENTS = 200_000;
 
+/** How many failed removals are tried again at once; each takes up to a minute. */
+const AT_ONCE = 16;
+/** How long the driver may take to list its sandboxes. */
+const LIST_MS = 60_000;
+
 /**
  * Repairs what failed earlier, so that nothing depends on a single try: tries failed removals again, puts orphans into quarantine, removes
  * sandboxes that the driver has lost and snapshots that nothing refers to, and forgets records, keys and events that are too old.
  */
 export class Sweep {
   private readonly parts: SweepParts;
+  private readonly logger: Logger;
   private readonly rounds: Rounds;
   private nextProbe = 0;
   private suspects = new Set<string>();
@@ -32,8 +38,9 @@ export class Sweep {
 
   constructor(parts: SweepParts, logger: Logger, everyMs = 10_000) {
     this.parts = parts;
-    const onError = (error: unknown) => logger.error({ err: error }, "sweep failed");
-    this.rounds = new Rounds(() => this.once(), { clock: parts.clock, everyMs, onError });
+    this.logger = logger;
+    // A round never fails: each of its parts logs its own error.
+    this.rounds = new Rounds(() => this.once(), { clock: parts.clock, everyMs, onError: () => {} });
   }
 
   start(): void {
@@ -44,18 +51,30 @@ export class Sweep {
     return this.rounds.stop();
   }
 
-  /** One round. */
+  /** One round. A part that fails is logged, and keeps no other part from its work. What needs only the store comes first: it waits for no driver. */
   async once(): Promise<void> {
-    const { store, clock, engine } = this.parts;
+    const { store, clock, snapshotKeeper } = this.parts;
     await this.probe();
-    for (const sandbox of engine.sandboxes.all()) {
-      if (sandbox.state === "killing") await engine.retryRemoval(sandbox).catch(() => {});
-    }
-    await this.compareWithDriver();
-    await this.parts.snapshotKeeper.collect();
-    await store.pruneKeys(clock.now() - KEEP_KEYS_MS);
-    await store.pruneSandboxes(clock.now() - KEEP_DEAD_MS);
-    await store.events.prune(clock.now() - KEEP_EVENTS_MS, KEEP_EVENTS);
+    await this.attempt("keys", () => store.pruneKeys(clock.now() - KEEP_KEYS_MS));
+    await this.attempt("records", () => store.pruneSandboxes(clock.now() - KEEP_DEAD_MS));
+    await this.attempt("events", () => store.events.prune(clock.now() - KEEP_EVENTS_MS, KEEP_EVENTS));
+    await this.attempt("comparison", () => this.compareWithDriver());
+    await this.attempt("snapshots", () => snapshotKeeper.collect());
+    await this.removeAgain();
+  }
+
+  private async attempt(part: string, work: () => Promise<unknown>): Promise<void> {
+    if (this.rounds.signal.aborted) return;
+    await work().catch((error: unknown) => this.logger.error({ err: error, part }, "a part of the sweep failed; it will be tried again"));
+  }
+
+  /** Tries failed removals again. The log has the error of each from the transition. */
+  private async removeAgain(): Promise<void> {
+    const { engine } = this.parts;
+    const failed = [...engine.sandboxes.all()].filter(({ state }) => state === "killing");
+    await atOnce(failed, AT_ONCE, async (sandbox) => {
+      if (!this.rounds.signal.aborted) await engine.retryRemoval(sandbox).catch(() => {});
+    });
   }
 
   /** Probes the store, so that its health is right before a client's request fails. */
@@ -69,8 +88,8 @@ export class Sweep {
 
   /** Acts only on differences that the round before has found too: a sandbox that is being made or removed differs for a moment. */
   private async compareWithDriver(): Promise<void> {
-    const { driver } = this.parts;
-    const handles = await driver.list();
+    const { driver, clock } = this.parts;
+    const handles = await within(driver.list(), LIST_MS, listTooLong, clock);
     const damaged = await this.findMissing(handles);
     const orphans = await this.findOrphans(handles);
     await this.parts.quarantine.hold([
@@ -112,3 +131,5 @@ export class Sweep {
     return damaged;
   }
 }
+
+const listTooLong = () => new AppError("deadline_exceeded", "Listing the driver's sandboxes takes too long");
