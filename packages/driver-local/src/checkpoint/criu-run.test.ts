@@ -2,7 +2,7 @@ import { afterAll, afterEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isAppError } from "@boxyard/core";
+import { type AppError, isAppError } from "@boxyard/core";
 import { staysTrueFor } from "@boxyard/testkit";
 import type { ForkServer } from "../sys/fork-server/index.ts";
 import { close, ioctl, O, pipe, syscall } from "../sys/libc.ts";

@@ -34,7 +34,7 @@ export function checkFitsAgain(images: string, cgroup: SandboxCgroup, limitBytes
 }
 
 /** Bytes of private memory that a restore of the images takes; what a process shares with its living parent counts once. */
-export function privateBytesOf(images: string): number {
+function privateBytesOf(images: string): number {
   const processes = processesIn(images);
   const overlaps = processes.flatMap(({ pages, parent }) => {
     const of = processes.find(({ pid }) => pid === parent)?.pages;

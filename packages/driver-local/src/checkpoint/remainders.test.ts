@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type SandboxId, systemClock } from "@boxyard/core";
+import { type SandboxId, SerialQueues, systemClock } from "@boxyard/core";
 import { InstanceCgroups } from "../cgroup/instance.ts";
 import { LocalSandboxes } from "../driver/sandboxes.ts";
 import type { LocalParts } from "../sandbox.ts";
@@ -30,7 +30,8 @@ test("a sandbox that may be paused, while the pool is not mounted, is reported, 
   const onUndoError = (what: string, error: unknown) => reported.push({ what, error });
   // While no pool is mounted, the directory of generations does not exist.
   const storage = { generationsRoot: join(directory, "pool/generations") };
-  const parts = { paths, cgroups, wakeCache, storage, onUndoError, clock: systemClock } as unknown as LocalParts;
+  const turns = new SerialQueues<string>();
+  const parts = { paths, cgroups, turns, wakeCache, storage, onUndoError, clock: systemClock } as unknown as LocalParts;
   for (const made of [paths.sandbox(ID), ...cgroups.directoriesOf(ID)]) mkdirSync(made, { recursive: true });
   const record = { version: 1, sandboxId: ID, incarnation: 1, uidBase: 1, resources: {}, network: {}, labels: {}, lease: {} };
   await writeRecord(paths.state(ID), record as unknown as LocalSandboxRecord);
