@@ -70,7 +70,7 @@ test("a sandbox that reads its figures all the time from everywhere keeps neithe
 test("its files can be neither written nor taken away, nor do they show another sandbox", async () => {
   await using sandbox = await createSandbox(platform());
   const { stdout } = await sandbox.asRoot(
-    "for f in /proc/meminfo /.boxyard/host/meminfo; do (echo x > $f) 2>/dev/null && echo written; rm -f $f 2>/dev/null && echo gone; touch $f 2>/dev/null && echo touched; done; umount /proc/meminfo 2>/dev/null && echo uncovered; true",
+    "for f in /proc/meminfo /.boxyard/host/meminfo /proc/sys/kernel/random/boot_id /.boxyard/host/boot_id; do (echo x > $f) 2>/dev/null && echo written; rm -f $f 2>/dev/null && echo gone; touch $f 2>/dev/null && echo touched; done; umount /proc/meminfo 2>/dev/null && echo uncovered; umount /proc/sys/kernel/random/boot_id 2>/dev/null && echo uncovered; true",
   );
   expect(stdout).toBe("");
 });

@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSyn
 import { join } from "node:path";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import { findHierarchies } from "../cgroup/hierarchies.ts";
+import { BOOT_ID_PATH } from "../figures/files.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { readInstance } from "../setup/index.ts";
 import { ACCESS_LISTS, ACCESS_LISTS_ANSWER } from "./access-lists.ts";
+import { ATTACKS_ON_BOOT_ID } from "./attacks-on-boot-id.ts";
 import { exec, initAgent } from "./exec.ts";
 import { WAITS, WAITS_ANSWER } from "./held-memory.ts";
 import { never, type TestMachine } from "./machine.ts";
@@ -136,6 +138,18 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       for (const name of ["init", "agent", "lib/ld.so"]) {
         expect([name, statSync(`${root}/.boxyard/${name}`).dev]).not.toEqual([name, statSync(join(guest, name)).dev]);
       }
+    });
+
+    test("neither writes, replaces nor uncovers its boot identity", async () => {
+      const read = async () => (await inside(`cat ${BOOT_ID_PATH}`)).output;
+      const before = await read();
+      expect(before).not.toBe(readFileSync(BOOT_ID_PATH, "utf8"));
+      const tried = `${ATTACKS_ON_BOOT_ID}print("tried")`;
+      expect((await inside(`cat > /tmp/attacks.py <<'END'\n${tried}\nEND\npython3 /tmp/attacks.py`)).output).toBe("tried\n");
+      const mounts = (await inside("cat /proc/1/mountinfo")).output.split("\n").filter((line) => line.includes(` ${BOOT_ID_PATH} `));
+      // One mount alone, without a peer on the machine.
+      expect(mounts).toEqual([expect.stringMatching(/ ro,nosuid,nodev,noexec\S* - /)]);
+      expect(await read()).toBe(before);
     });
 
     test("opens no namespace of its own", async () => {
