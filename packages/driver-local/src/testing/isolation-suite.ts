@@ -11,7 +11,7 @@ import { ATTACKS_ON_BOOT_ID } from "./attacks-on-boot-id.ts";
 import { exec, initAgent } from "./exec.ts";
 import { WAITS, WAITS_ANSWER } from "./held-memory.ts";
 import { never, type TestMachine } from "./machine.ts";
-import { JOIN_GROUPS } from "./machine-locks.ts";
+import { machineLockTests } from "./machine-locks.ts";
 import { NUMBERS } from "./syscall-numbers.ts";
 import { useTestMachine } from "./use-test-machine.ts";
 
@@ -164,13 +164,7 @@ export const isolationSuite = (runtime: RuntimeName, how: Beginning = "booted") 
       expect(raised.output).toMatch(/^0$/m);
     });
 
-    test("takes no lock of the whole machine's network by memberships and multicast routes", async () => {
-      const lines = (await inside(`python3 -c '${JOIN_GROUPS}'`)).output.trim().split("\n");
-      expect(lines).toHaveLength(54);
-      // runc has one answer for what no rule names.
-      expect(lines.filter((line) => !/^(ENOPROTOOPT|ENOSYS) /.test(line))).toEqual(["sends"]);
-      expect(lines).toContain("ENOPROTOOPT 0 35");
-    });
+    machineLockTests(inside);
 
     test("takes no more inotify instances than its share", async () => {
       const script = `import ctypes\nl=ctypes.CDLL(None)\nn=0\nwhile n<500 and l.inotify_init1(0)>=0: n+=1\nprint(n)`;

@@ -9,6 +9,8 @@ export const EPERM = 1;
 export const E2BIG = 7;
 export const EINVAL = 22;
 export const ENOSYS = 38;
+const EIO = 5;
+const ENOSPC = 28;
 const ENOPROTOOPT = 92;
 const EPROTONOSUPPORT = 93;
 const EAFNOSUPPORT = 97;
@@ -170,6 +172,21 @@ const FCNTLS = [
 ];
 /** GETLK, SETLK and SETLKW of an open file: locks are charged to no cgroup, and these name no process, so their owner cannot be found. */
 const OPEN_FILE_LOCKS = [36, 37, 38];
+const PTRACE = { POKEUSER: 6, SETREGSET: 0x4205 };
+/**
+ * TRACEME, PEEK…, POKE…, CONT to SINGLESTEP, registers, ATTACH, DETACH, SYSCALL, thread areas, ARCH_PRCTL, SYSEMU, SINGLEBLOCK or tags of memory,
+ * SETOPTIONS to SET_SYSCALL_INFO.
+ */
+const PTRACES = [...range(0, 5), ...range(7, 9), ...range(12, 19), 21, ...range(24, 26), ...range(30, 34), ...range(0x4200, 0x4212)].filter(
+  (request) => request !== PTRACE.SETREGSET,
+);
+/** struct user of x86-64: its registers; and the debug registers, each of which makes an event of the kernel's profiler. */
+const USER_REGISTERS = range(0, 26).map((at) => 8 * at);
+const DEBUG_REGISTERS = range(0, 7).map((at) => 848 + 8 * at);
+/** NT_PRSTATUS, NT_FPREGSET, NT_X86_XSTATE, those of arm64 from NT_ARM_TLS, NT_ARM_SYSTEM_CALL to NT_ARM_POE. */
+const REGISTER_SETS = [1, 2, 0x202, 0x400, 0x401, ...range(0x404, 0x40f)];
+/** NT_ARM_HW_BREAK, NT_ARM_HW_WATCH. */
+const BREAKPOINT_SETS = [0x402, 0x403];
 /** Strict mode, and queries of what the kernel supports. Not among them: a filter. */
 const SECCOMP_OPERATIONS = [0, 2, 3];
 
@@ -263,5 +280,18 @@ export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   ppoll: atMostWaits(1),
   select: atMostWaits(0),
   pselect6: atMostWaits(0),
+  // ENOSPC is what the kernel says when a processor has no breakpoint left. To set and clear them repeatedly kept creates waiting for seconds.
+  ptrace: {
+    clauses: [
+      allow(is(0, ...PTRACES)),
+      allow(is(0, PTRACE.POKEUSER), is(2, ...USER_REGISTERS)),
+      refuse(ENOSPC, is(0, PTRACE.POKEUSER), is(2, ...DEBUG_REGISTERS)),
+      allow(is(0, PTRACE.SETREGSET), is(2, ...REGISTER_SETS)),
+      refuse(ENOSPC, is(0, PTRACE.SETREGSET), is(2, ...BREAKPOINT_SETS)),
+    ],
+    otherwise: EIO,
+  },
+  // Reported as done: a thread that changes processors makes the kernel move it at the highest priority, in time that is charged to no cgroup.
+  sched_setaffinity: { clauses: [refuse(0)], otherwise: 0 },
   seccomp: { clauses: [allow(is(0, ...SECCOMP_OPERATIONS))], otherwise: EINVAL },
 };

@@ -143,6 +143,27 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
     for (const level of [0, 41]) expect(call("getsockopt", 3, level, 80)).toBe("allow");
   });
 
+  test("a choice of processors is reported as done and has no effect", () => {
+    expect(call("sched_setaffinity", 0, 128)).toBe(0);
+    expect(call("sched_getaffinity", 0, 128)).toBe("allow");
+  });
+
+  test("debuggers do all but set breakpoints of the processor", () => {
+    const [PEEKUSER, POKEUSER, SETREGSET] = [3, 6, 0x4205];
+    for (const request of [0, 1, 4, 7, 9, 12, 13, 16, 17, 24, 31, 0x4200, 0x4204, 0x4206, 0x4207, 0x420e]) {
+      expect([request, call("ptrace", request, 7)]).toEqual([request, "allow"]);
+    }
+    for (let register = 0; register < 8; register++) {
+      expect(call("ptrace", POKEUSER, 7, 848 + 8 * register)).toBe(28);
+      expect(call("ptrace", PEEKUSER, 7, 848 + 8 * register)).toBe("allow");
+    }
+    // orig_rax, by which strace changes a call.
+    expect(call("ptrace", POKEUSER, 7, 120)).toBe("allow");
+    for (const set of [0x402, 0x403]) expect(call("ptrace", SETREGSET, 7, set)).toBe(28);
+    for (const set of [1, 2, 0x202, 0x404]) expect(call("ptrace", SETREGSET, 7, set)).toBe("allow");
+    expect(call("ptrace", 99, 7)).toBe(5);
+  });
+
   test("clone makes threads and processes, no namespaces; personalities are few; no filter can be added", () => {
     expect(call("clone", 0x003d_0f00)).toBe("allow");
     expect(call("clone", 17)).toBe("allow");
@@ -207,6 +228,10 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
       clone: [[0], [17], [0x1000_0011], [0x2_0000]],
       personality: [[0], [8], [0x4_0000], [0x40_0000], [0xffff_ffff]],
       prctl: numbers.map((option) => [option]),
+      ptrace: [...numbers, ...numbers.map((number) => 0x4200 + number)].flatMap((request) =>
+        [0, 1, 2, 0x202, 0x402, 0x403, 120, 208, 840, 848, 904].map((address) => [request, 7, address]),
+      ),
+      sched_setaffinity: [[0], [7]],
       seccomp: [[0], [1], [2], [3]],
       poll: counts.map((count) => [1, count]),
       ppoll: counts.map((count) => [1, count]),

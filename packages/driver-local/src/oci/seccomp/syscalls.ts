@@ -26,12 +26,12 @@ const ALLOWED = `
   openat:257:56 openat2:437:437 pause:34: pidfd_getfd:438:438 pidfd_open:434:434 pidfd_send_signal:424:424 pipe:22: pipe2:293:59
   pkey_alloc:330:289 pkey_free:331:290 pkey_mprotect:329:288 pread64:17:67 preadv:295:69 preadv2:327:286
   prlimit64:302:261 process_madvise:440:440 process_mrelease:448:448 process_vm_readv:310:270 process_vm_writev:311:271
-  ptrace:101:117 pwrite64:18:68 pwritev:296:70 pwritev2:328:287 read:0:63 readahead:187:213 readlink:89: readlinkat:267:78 readv:19:65
+  pwrite64:18:68 pwritev:296:70 pwritev2:328:287 read:0:63 readahead:187:213 readlink:89: readlinkat:267:78 readv:19:65
   recvfrom:45:207 recvmmsg:299:243 recvmsg:47:212 remap_file_pages:216:234 removexattr:197:14 rename:82: renameat:264:38 renameat2:316:276
   restart_syscall:219:128 rmdir:84: rseq:334:293 rt_sigaction:13:134 rt_sigpending:127:136 rt_sigprocmask:14:135 rt_sigqueueinfo:129:138
   rt_sigreturn:15:139 rt_sigsuspend:130:133 rt_sigtimedwait:128:137 rt_tgsigqueueinfo:297:240 sched_get_priority_max:146:125
   sched_get_priority_min:147:126 sched_getaffinity:204:123 sched_getattr:315:275 sched_getparam:143:121 sched_getscheduler:145:120
-  sched_rr_get_interval:148:127 sched_setaffinity:203:122 sched_setattr:314:274 sched_setparam:142:118 sched_setscheduler:144:119
+  sched_rr_get_interval:148:127 sched_setattr:314:274 sched_setparam:142:118 sched_setscheduler:144:119
   sched_yield:24:124 semctl:66:191 semget:64:190 semop:65:193 semtimedop:220:192 sendfile:40:71 sendmmsg:307:269 sendmsg:46:211
   sendto:44:206 set_robust_list:273:99 set_thread_area:205: set_tid_address:218:96 setdomainname:171:162 setfsgid:123:152 setfsuid:122:151
   setgid:106:144 setgroups:116:159 sethostname:170:161 setitimer:38:103 setpgid:109:154 setpriority:141:140 setregid:114:143
@@ -62,6 +62,7 @@ const REFUSED = `
 const CONDITIONAL = `
   socket:41:198 socketpair:53:199 setsockopt:54:208 getsockopt:55:209 personality:135:92 clone:56:220 prctl:157:167 seccomp:317:277
   fcntl:72:25 setxattr:188:5 lsetxattr:189:6 fsetxattr:190:7 ioctl:16:29 poll:7: ppoll:271:73 select:23: pselect6:270:72
+  ptrace:101:117 sched_setaffinity:203:122
 `;
 
 export type Arch = "x64" | "arm64";
