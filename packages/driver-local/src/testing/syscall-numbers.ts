@@ -1,5 +1,7 @@
 const X64 = {
   socket: 41,
+  mount: 165,
+  umount2: 166,
   reboot: 169,
   init_module: 175,
   kexec_load: 246,
@@ -18,6 +20,8 @@ const X64 = {
 const ARM64: typeof X64 = {
   ...X64,
   socket: 198,
+  mount: 40,
+  umount2: 39,
   reboot: 142,
   init_module: 105,
   kexec_load: 104,

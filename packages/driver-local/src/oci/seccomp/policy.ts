@@ -280,7 +280,7 @@ export const CONDITIONS: Readonly<Record<string, ConditionalCall>> = {
   ppoll: atMostWaits(1),
   select: atMostWaits(0),
   pselect6: atMostWaits(0),
-  // ENOSPC is what the kernel says when a processor has no breakpoint left. To set and clear them repeatedly kept creates waiting for seconds.
+  // ENOSPC is what the kernel says when a processor has no breakpoint left. Each makes an event of its profiler.
   ptrace: {
     clauses: [
       allow(is(0, ...PTRACES)),
