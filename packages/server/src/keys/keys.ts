@@ -90,6 +90,13 @@ export class Keys {
     return (await this.store.listKeys()).filter((record) => record.teamId === teamId);
   }
 
+  /** Gives a key of the team another name. Throws `not_found`. */
+  async rename({ teamId }: Caller, id: string, name: string): Promise<ApiKeyRecord> {
+    const record = await this.store.renameKey(teamId, id, name);
+    if (!record) throw keyNotFound(id);
+    return record;
+  }
+
   /**
    * Revokes a key, at once, since a store has one server. Throws `not_found`; `failed_precondition`, reason `last_key`, for the last key of the team,
    * without which no other could be made.
@@ -98,7 +105,7 @@ export class Keys {
     if (!(await this.store.removeKey(teamId, id))) {
       const isLast = (await this.list({ teamId })).some((record) => record.id === id);
       if (isLast) throw new AppError("failed_precondition", "This is the last API key; create another first", { reason: "last_key" });
-      throw new AppError("not_found", `There is no API key '${id.slice(0, 100)}'`, { reason: "key_not_found" });
+      throw keyNotFound(id);
     }
     this.revoked += 1;
     for (const [hash, { caller }] of this.cache) if (caller.keyId === id) this.cache.delete(hash);
@@ -136,3 +143,5 @@ export async function ensureFirstKey(store: Store, dataDir: string, now: number)
   }
   return { path, key, created };
 }
+
+const keyNotFound = (id: string) => new AppError("not_found", `There is no API key '${id.slice(0, 100)}'`, { reason: "key_not_found" });

@@ -169,6 +169,16 @@ export class SqlStore implements Store {
     return ((await this.session.sql`SELECT * FROM api_keys ORDER BY created_at`) as Row[]).map(keyOf);
   }
 
+  async renameKey(teamId: TeamId, id: string, name: string): Promise<ApiKeyRecord | undefined> {
+    return this.session.transaction(async (tx) => {
+      const [old] = (await tx.sql`SELECT name FROM api_keys WHERE team_id = ${teamId} AND id = ${id}`) as Row[];
+      const [row] = (await tx.sql`UPDATE api_keys SET name = ${name} WHERE team_id = ${teamId} AND id = ${id} RETURNING *`) as Row[];
+      if (!old || !row) return undefined;
+      tx.record({ action: "key.renamed", targetId: id, teamId, before: { name: text(old.name) }, after: { name } });
+      return keyOf(row);
+    });
+  }
+
   async removeKey(teamId: TeamId, id: string): Promise<boolean> {
     return this.session.transaction(async (tx) => {
       const [row] = (await tx.sql`DELETE FROM api_keys WHERE team_id = ${teamId} AND id = ${id}

@@ -137,6 +137,12 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       const key = { id: "k1", teamId, name: "first", hash: "h1", hint: "e2b_12", createdAt: 5 };
       await store.addKey(key);
       await store.addKey({ ...key, id: "other", teamId: "another" as TeamId, hash: "h9" });
+      expect(await store.renameKey(teamId, "k1", "renamed")).toMatchObject({ id: "k1", name: "renamed" });
+      expect((await store.listKeys()).map(({ name }) => name)).toContain("renamed");
+      expect([await store.renameKey("other" as TeamId, "k1", "x"), await store.renameKey(teamId, "none", "x")]).toEqual([
+        undefined,
+        undefined,
+      ]);
       expect(await store.removeKey(teamId, "k1")).toBe(false);
       await store.addKey({ ...key, id: "k2", hash: "h2" });
       expect([await store.removeKey(teamId, "other"), await store.removeKey(teamId, "none")]).toEqual([false, false]);

@@ -44,6 +44,8 @@ export interface Store {
   addKey(key: ApiKeyRecord): Promise<void>;
   findKey(hash: string): Promise<ApiKeyRecord | undefined>;
   listKeys(): Promise<ApiKeyRecord[]>;
+  /** Gives a key of a team another name; undefined if there is none. */
+  renameKey(teamId: TeamId, id: string, name: string): Promise<ApiKeyRecord | undefined>;
   /** Removes a key of a team, but not the team's last one. Returns whether it removed the key. */
   removeKey(teamId: TeamId, id: string): Promise<boolean>;
   /** Writes the time of the key's last use, in milliseconds since 1970. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { named, operation } from "../openapi.ts";
-import { body, errors, json, none, security } from "./route-parts.ts";
+import { body, errors, json, none, pathParam, security } from "./route-parts.ts";
 
 const tags = ["API keys"];
 
@@ -29,6 +29,8 @@ const CreatedApiKey = z
   })
   .meta(named("CreatedTeamAPIKey"));
 
+const ApiKeyPath = z.object({ apiKeyID: pathParam("apiKeyID") });
+
 /** API keys of the caller's team (docs/contract/platform.md, API keys; the API key itself is the right to do this). */
 export const keyRoutes = {
   createKey: operation({
@@ -48,13 +50,22 @@ export const keyRoutes = {
     summary: "List API keys",
     responses: { 200: json(z.array(ApiKey), "Oldest first"), ...errors() },
   }),
+  renameKey: operation({
+    method: "patch",
+    path: "/api-keys/{apiKeyID}",
+    tags,
+    security,
+    summary: "Rename an API key",
+    request: { params: ApiKeyPath, body: body(NewApiKey) },
+    responses: { 200: json(ApiKey, "The key with its new name"), ...errors(400, 404) },
+  }),
   revokeKey: operation({
     method: "delete",
     path: "/api-keys/{apiKeyID}",
     tags,
     security,
     summary: "Revoke an API key",
-    request: { params: z.object({ apiKeyID: z.string().meta({ param: { name: "apiKeyID", in: "path" } }) }) },
+    request: { params: ApiKeyPath },
     responses: { 204: none("Revoked: requests with it are refused"), ...errors(400, 404) },
   }),
 } as const;

@@ -19,6 +19,9 @@ const createKey: HandlerOf<typeof routes.createKey> = async ({ body, caller }, {
 
 const listKeys: HandlerOf<typeof routes.listKeys> = async ({ caller }, { keys }) => json(200, (await keys.list(caller)).map(present));
 
+const renameKey: HandlerOf<typeof routes.renameKey> = async ({ body, caller, param }, { keys }) =>
+  json(200, present(await keys.rename(caller, param("apiKeyID"), body.name)));
+
 const revokeKey: HandlerOf<typeof routes.revokeKey> = async ({ caller, param }, { keys }) => {
   await keys.revoke(caller, param("apiKeyID"));
   return noContent();
@@ -38,5 +41,6 @@ function present(record: ApiKeyRecord): ApiKey {
 export function mountKeys(app: Api, services: KeyServices): void {
   mount(app, services, routes.createKey, createKey);
   mount(app, services, routes.listKeys, listKeys);
+  mount(app, services, routes.renameKey, renameKey);
   mount(app, services, routes.revokeKey, revokeKey);
 }

@@ -21,6 +21,18 @@ test("create, list, use and revoke", async () => {
   expect((await s.call("DELETE", `/api-keys/${id}`)).status).toBe(404);
 });
 
+test("rename", async () => {
+  const { key, ...made } = (await s.call("POST", "/api-keys", { name: "old" })).body;
+  const renamed = await s.call("PATCH", `/api-keys/${made.id}`, { name: "new" });
+  expect([renamed.status, renamed.body]).toEqual([200, { ...made, name: "new" }]);
+  expect((await s.call("GET", "/api-keys", undefined, { "X-API-Key": key })).body.map(({ name }: { name: string }) => name)).toContain(
+    "new",
+  );
+  expect((await s.call("PATCH", `/api-keys/${made.id}`, { name: " " })).status).toBe(400);
+  expect((await s.call("PATCH", "/api-keys/none", { name: "new" })).body.error_code).toBe("key_not_found");
+  expect((await s.call("DELETE", `/api-keys/${made.id}`)).status).toBe(204);
+});
+
 test("refusals", async () => {
   for (const body of [{}, { name: "" }, { name: "  " }, { name: "x".repeat(101) }, { name: 1 }]) {
     expect((await s.call("POST", "/api-keys", body)).status).toBe(400);
