@@ -22,13 +22,13 @@ const unauthorised = (message: string) => new AppError("unauthenticated", messag
 function expirationOf(query: URLSearchParams): bigint | undefined {
   const text = query.get("signature_expiration");
   if (text === null) return undefined;
-  if (!/^[+-]?[0-9]{1,20}$/.test(text)) throw httpFailure(400, "signature_expiration is not an integer");
-  const value = BigInt(text.replace(/^\+/, ""));
+  if (!/^-?[0-9]{1,20}$/.test(text)) throw httpFailure(400, "signature_expiration is not an integer");
+  const value = BigInt(text);
   if (BigInt.asIntN(64, value) !== value) throw httpFailure(400, "signature_expiration is out of range");
   return value;
 }
 
-/** Lets the request pass or throws 401 (400 for an unreadable expiration). Everything passes while no token is set. */
+/** Lets the request pass or throws 401 (400 for an unreadable expiration, and for a second path in a signed URL). Everything passes while no token is set. */
 export function authorise(ctx: AgentContext, call: HttpCall, operation: Operation): void {
   const expiration = expirationOf(call.query);
   const token = ctx.state.accessToken;
@@ -41,7 +41,9 @@ export function authorise(ctx: AgentContext, call: HttpCall, operation: Operatio
   // Base64 has no space, so a space is a plus sign that the sender did not escape.
   const given = call.query.get("signature")?.replaceAll(" ", "+");
   if (!given) throw unauthorised("missing signature query parameter");
-  const path = call.query.get("path") ?? "";
+  const [path = "", ...others] = call.query.getAll("path");
+  // Which one is signed, and which one is read, must not depend on the reader.
+  if (others.length > 0) throw httpFailure(400, "path is given more than once");
   const user = call.query.get("username") ?? "";
   if (!sameSecret(given, signatureOf(path, operation, user, token, expiration?.toString()))) throw unauthorised("invalid signature");
   if (expiration !== undefined && expiration < BigInt(Math.floor(ctx.clock.now() / 1000))) {
