@@ -29,7 +29,9 @@ describe("a damaged lock", () => {
 
   test("is emptied where no server runs, and locks again", () => {
     const lock = lockDataDir(directory);
-    expect(() => lockDataDir(directory)).toThrow(`Another server is working on ${directory}`);
+    expect(() => lockDataDir(directory)).toThrow(
+      `Another server is working on ${directory}; \`BOXYARD_DATA=${directory} boxyard down\` ends it`,
+    );
     lock.release();
   });
 

@@ -93,7 +93,7 @@ function lockFile(path: string): DirectoryLock {
 }
 
 function serverRunning(dataDir: string, cause?: unknown): AppError {
-  const message = `Another server is working on ${dataDir}; \`boxyard down\` ends it`;
+  const message = `Another server is working on ${dataDir}; \`BOXYARD_DATA=${dataDir} boxyard down\` ends it`;
   return new AppError("already_exists", message, { reason: "server_running", cause });
 }
 
