@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { bootPlatform, type Platform } from "@boxyard/testkit";
 import { benches, UNMEASURED } from "./benches/index.ts";
 import type { Bench, BenchResult } from "./lib/bench.ts";
+import { endOnSignal } from "./lib/end-on-signal.ts";
 import { machine } from "./lib/machine.ts";
 import { printTrace } from "./lib/trace/print.ts";
 import type { Trace } from "./lib/trace/steps.ts";
@@ -65,7 +66,9 @@ async function main(argv: readonly string[]): Promise<number> {
     return 2;
   }
   // At this level the server measures and logs every step of a create.
-  await using platform = await bootPlatform({ env: options.trace ? { BOXYARD_LOG_LEVEL: "trace" } : {} });
+  const booting = bootPlatform({ env: options.trace ? { BOXYARD_LOG_LEVEL: "trace" } : {} });
+  isEnding = endOnSignal(booting);
+  await using platform = await booting;
   return options.trace ? await traceAll(chosen, platform, options) : await runAll(chosen, platform, options);
 }
 
@@ -118,9 +121,14 @@ function print(name: string, { series, verdicts, notes }: BenchResult): void {
   for (const note of notes) console.log(`  note: ${note}`);
 }
 
+/** Whether a signal has come: then its handler ends this process, when the platform is gone. */
+let isEnding = () => false;
+
 main(process.argv.slice(2)).then(
-  (code) => process.exit(code),
+  (code) => isEnding() || process.exit(code),
   (error: unknown) => {
+    // Its platform was taken away.
+    if (isEnding()) return;
     // What a failed start has left running must not keep the bench from ending.
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);

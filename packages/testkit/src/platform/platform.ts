@@ -77,6 +77,7 @@ interface Fixed {
 class RunningPlatform implements Platform {
   private server: ServerProcess;
   private running = true;
+  private disposal: Promise<void> | undefined;
   private readonly start: Start;
   readonly apiKey: string;
   readonly dataDir: string;
@@ -139,7 +140,13 @@ class RunningPlatform implements Platform {
     return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as LogLine);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Repeatable. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.disposal ??= this.dispose();
+    return this.disposal;
+  }
+
+  private async dispose(): Promise<void> {
     this.inject();
     if (!this.running) await this.restart();
     try {
