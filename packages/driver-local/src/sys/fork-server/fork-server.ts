@@ -2,6 +2,7 @@ import { AppError } from "@boxyard/core";
 import { processCpuMs } from "@boxyard/core/node";
 import { close, hasErrno, KernelError, O, open, pidfdEnded, pidfdOpen } from "../libc.ts";
 import { Connection } from "./connection.ts";
+import { untilDiscarded, within } from "./end-limit.ts";
 import { ChildProgram } from "./program.ts";
 import { Watchdog } from "./watchdog.ts";
 import { type Answer, FAILURES } from "./wire.ts";
@@ -14,7 +15,7 @@ export interface RunOptions {
   readonly cgroup?: string;
   /** Called right after the start; `kill` ends the child. When the fork server ends first, `run` fails only after the child has ended. */
   readonly onStarted?: (child: { kill(): void }) => void;
-  /** Milliseconds after which the child is killed: `unavailable`, reason `child_hung`. Without it, it may take as long as it needs. */
+  /** Milliseconds after which the child is killed: errors of `within`. Without it, it may take as long as it needs. */
   readonly limitMs?: number;
 }
 
@@ -212,19 +213,6 @@ export class ForkServer {
   }
 }
 
-/** Kills the child when it takes longer than `limitMs`, and waits for its end. */
-async function within(limitMs: number, ended: Promise<number>, kill: () => void): Promise<number> {
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    kill();
-  }, limitMs);
-  const code = await ended.finally(() => clearTimeout(timer));
-  if (!isLate) return code;
-  const message = `A program that the server needs for this did not end within ${limitMs / 1000} s, and was killed; try again`;
-  throw new AppError("unavailable", message, { reason: "child_hung" });
-}
-
 /** Rejects `ended`; for a child with a known pid only after that child has ended, because it may still be working. */
 async function fail(ended: PromiseWithResolvers<number>, pid: number | undefined): Promise<void> {
   if (pid !== undefined) await untilEnded(pid);
@@ -291,10 +279,10 @@ export class ParkedChild {
     return limitMs === undefined ? this.of.ended : within(limitMs, this.of.ended, () => this.of.kill());
   }
 
-  /** Ends a child that is not needed, and resolves when it has ended; does nothing when the child has gone on. Repeatable. */
+  /** Ends a child that is not needed, and resolves when it has ended, or stays although it was killed; does nothing when the child has gone on. Repeatable. */
   async discard(): Promise<void> {
     if (this.hasGoneOn) return;
     if (!this.hasEnded) this.of.kill();
-    await this.of.ended.catch(() => {});
+    await untilDiscarded(this.of.ended);
   }
 }
