@@ -23,6 +23,8 @@ export interface ServerConfig {
   /** Number of files that are kept of `server.log`, with the current one. */
   readonly logFiles: number;
   readonly maxSandboxes: number;
+  /** Size of a volume for which none is asked, in MiB. */
+  readonly volumeMB: number;
   /** By how much the limits of all sandboxes together may exceed the memory and the disk of the machine, as factors. */
   readonly overcommit: Overcommit;
   readonly maxCreates: number;
@@ -125,6 +127,7 @@ const Env = z.object({
   BOXYARD_LOG_MAX_MIB: count(1).default(10),
   BOXYARD_LOG_FILES: count(1).max(100, "must be at most 100").default(5),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
+  BOXYARD_VOLUME_MB: count(1).default(10_240),
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
   BOXYARD_DISK_OVERCOMMIT: factor.default(256),
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
@@ -178,6 +181,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     logMaxMib: e.BOXYARD_LOG_MAX_MIB,
     logFiles: e.BOXYARD_LOG_FILES,
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
+    volumeMB: e.BOXYARD_VOLUME_MB,
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
     maxCreates: e.BOXYARD_MAX_CREATES,
     maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,

@@ -39,6 +39,7 @@ import { checkStoreIdentity, type OrphanPolicy } from "./store-identity.ts";
 import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
 import { type BuildSettings, noBuildSettings } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
+import { Volumes } from "./volumes/volumes.ts";
 
 const CREATE_WAIT_MS = 30_000;
 const KEPT_STORE =
@@ -129,22 +130,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const admission = new Admission(engine, config.maxSandboxes);
   const making = { engine, admission, capacity, clock };
   const snapshotKeeper = new SnapshotKeeper({ driver, store, events, clock, keepMs: keepOrphansMs(config, options.orphans) });
-  const made = await assembleTemplates({
-    config,
-    store,
-    templates,
-    driver,
-    engine,
-    buildSandboxes: new BuildSandboxes({ ...making, tokens }),
-    snapshotKeeper,
-    clock,
-    logger,
-    settings: buildSettings,
-    ...(observer ? { observer } : {}),
-  });
+  const buildSandboxes = new BuildSandboxes({ ...making, tokens });
+  const building = { buildSandboxes, settings: buildSettings, ...(observer && { observer }) };
+  const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler(engine.sandboxes, driver, clock, liveness);
   const serving = { ...making, ...made, ...rulesOf(config, store, clock), snapshotKeeper, templates, store, driver, events };
+  const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
   const context: ServerContext = {
     config,
     logger,
@@ -158,6 +150,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
     tokens,
+    volumes,
     sdkPackage,
     mcp: new McpFront(() => urlOf(config.listen.hostname, (front as Front).port)),
   };
@@ -167,6 +160,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   sandboxLogs.start();
   const remaking = { agent, authorities, clock, driver, events, tokens, templates, teamId };
   const adoption = await adoptAll(restart, options.orphans ?? "refuse", remaking);
+  await volumes.recover();
   engine.start();
   await made.builds.recover();
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper }, logger);

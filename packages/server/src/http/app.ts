@@ -34,9 +34,10 @@ import { getSdkPackage, SDK_PACKAGE_PATH, type SdkServices } from "./sdk-package
 import { startPage } from "./start-page.ts";
 import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
+import { mountVolumes, type VolumeServices } from "./volumes/index.ts";
 
 /** The services that the platform API calls; each handler gets those of its resource. */
-export interface ApiServices extends SandboxServices, TemplateServices, SdkServices, McpServices {
+export interface ApiServices extends SandboxServices, TemplateServices, SdkServices, McpServices, VolumeServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
   readonly keys: Keys;
@@ -74,6 +75,7 @@ export function createApp(context: ApiServices): Api {
   mount(app, context, routes.getSandboxLogsV2, getSandboxLogsV2);
   mountTemplates(app, context);
   mountKeys(app, context);
+  mountVolumes(app, context);
 
   app.get(
     "/openapi.json",

@@ -6,6 +6,8 @@ const STATUS_BY_REASON: Readonly<Record<string, number>> = {
   idempotency_request_mismatch: 422,
   body_too_large: 413,
   method_not_allowed: 405,
+  volume_in_use: 409,
+  volume_full: 507,
 };
 
 /** Reasons that are sent to clients as `error_code`. */

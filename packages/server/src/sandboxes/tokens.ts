@@ -1,6 +1,6 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** Tokens that are derived from the sandbox's id and this server's seed: the same for the sandbox's whole life, and not stored. */
+/** Tokens that are derived from an id and this server's seed: the same for the whole life of the sandbox or volume, and not stored. */
 export class Tokens {
   private readonly seed: string;
 
@@ -16,6 +16,16 @@ export class Tokens {
   /** `trafficAccessToken` on the wire. */
   traffic(sandboxId: string): string {
     return createHmac("sha256", this.seed).update(`sandbox-traffic-${sandboxId}`).digest("hex");
+  }
+
+  /** `token` of a volume on the wire: the right to its files, without an API key. */
+  volume(volumeId: string): string {
+    return createHmac("sha256", this.seed).update(`volume-${volumeId}`).digest("hex");
+  }
+
+  isOfVolume(token: string, volumeId: string): boolean {
+    const [given, wanted] = [token, this.volume(volumeId)].map((text) => createHash("sha256").update(text).digest()) as [Buffer, Buffer];
+    return timingSafeEqual(given, wanted);
   }
 }
 

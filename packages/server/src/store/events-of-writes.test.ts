@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/* Every statement that changes a sandbox, a template, a build, a tag or a key is in a method that writes the event of the change. */
+/* Every statement that changes a sandbox, a template, a build, a tag, a key or a volume is in a method that writes the event of the change. */
 
-const WRITE = /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys)\b/g;
+const WRITE = /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys|volumes)\b/g;
 
 /** Methods that write without an event, each with the reason. */
 const SILENT: Readonly<Record<string, string>> = {
@@ -47,12 +47,12 @@ test("a write without its event is found", () => {
   expect(silentOnes(writesOf(inStatic))).toEqual(["constructor"]);
 });
 
-test("each change of a sandbox, template, build, tag or key writes its event", () => {
+test("each change of a sandbox, template, build, tag, key or volume writes its event", () => {
   const files = readdirSync(import.meta.dir).filter((name) => name.endsWith(".ts") && !/\.test\.ts$|^migrat/.test(name));
   const text = files.map((name) => ({ name, text: readFileSync(join(import.meta.dir, name), "utf8") }));
   const found = text.flatMap((file) => writesOf(file.text));
   expect(new Set(found.flatMap(({ tables }) => tables))).toEqual(
-    new Set(["sandboxes", "templates", "template_builds", "template_tags", "api_keys"]),
+    new Set(["sandboxes", "templates", "template_builds", "template_tags", "api_keys", "volumes"]),
   );
   // Each statement was found in a method.
   const all = text.flatMap((file) => [...file.text.matchAll(WRITE)]);

@@ -8,3 +8,4 @@ export type { StoreHealth, StoreTrouble } from "./store-health.ts";
 export { openSealer } from "./store-key.ts";
 export type { StoreLock } from "./store-lock.ts";
 export * from "./template-store.ts";
+export type { VolumeRecord } from "./volume-rows.ts";

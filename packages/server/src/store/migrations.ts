@@ -118,4 +118,12 @@ export const MIGRATIONS: readonly Migration[] = [
       "CREATE TABLE event_readers (name TEXT PRIMARY KEY, cursor BIGINT NOT NULL)",
     ],
   },
+  {
+    version: 10,
+    name: "volumes",
+    statements: [
+      `CREATE TABLE volumes (id TEXT PRIMARY KEY, team_id TEXT NOT NULL, node TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,
+        size_bytes BIGINT NOT NULL, created_at BIGINT NOT NULL, UNIQUE (team_id, name))`,
+    ],
+  },
 ];

@@ -16,6 +16,7 @@ import { isDiskFull, storeFault } from "./store-fault.ts";
 import { makePrivate, StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
+import { VolumeRows } from "./volume-rows.ts";
 
 /** Most records that one call of `pruneSandboxes` removes; the next round of the sweep removes more. Also the ids of one query. */
 const PRUNED_AT_ONCE = 1000;
@@ -44,6 +45,7 @@ export class SqlStore implements Store {
   readonly templates: SqlTemplateStore;
   readonly sandboxLogs: SqlSandboxLogStore;
   readonly events: SqlEventStore;
+  readonly volumes: VolumeRows;
   readonly health: StoreHealth;
   private readonly session: Session;
   private readonly parts: StoreParts;
@@ -59,6 +61,7 @@ export class SqlStore implements Store {
     this.templates = new SqlTemplateStore(session);
     this.sandboxLogs = new SqlSandboxLogStore(session);
     this.events = new SqlEventStore(session);
+    this.volumes = new VolumeRows(session, this.node);
   }
 
   /**

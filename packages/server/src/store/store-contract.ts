@@ -6,6 +6,7 @@ import { sampleRecord } from "./sample-record.ts";
 import type { SandboxLogQuery } from "./sandbox-log-store.ts";
 import type { Store } from "./store.ts";
 import { templateStoreContract } from "./template-store-contract.ts";
+import { volumeRowsContract } from "./volume-rows-contract.ts";
 
 const SPEC: TemplateSpec = {
   image: { digest: "sha256:aa", layers: ["sha256:bb"] },
@@ -186,6 +187,15 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       async (clock) => {
         await store.close();
         store = await place.open(NODE, clock);
+        return store;
+      },
+    );
+
+    volumeRowsContract(
+      () => store,
+      async (node) => {
+        await store.close();
+        store = await place.open(node);
         return store;
       },
     );

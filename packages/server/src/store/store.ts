@@ -5,6 +5,7 @@ import type { SandboxLogStore } from "./sandbox-log-store.ts";
 import type { StoreHealth } from "./store-health.ts";
 import type { StoreLock } from "./store-lock.ts";
 import type { TemplateStore } from "./template-store.ts";
+import type { VolumeRows } from "./volume-rows.ts";
 
 /**
  * What must survive the server. Each method takes effect, with its event, as a whole or not at all; `transaction` does the same for several
@@ -17,7 +18,7 @@ export interface Store {
    */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 
-  /** An event for each change of a sandbox, template, build, tag or key. Counters and times of last use have no events. */
+  /** An event for each change of a sandbox, template, build, tag, key or volume. Counters and times of last use have no events. */
   readonly events: EventStore;
 
   /** Whether the store takes changes now. */
@@ -53,6 +54,9 @@ export interface Store {
 
   /** Templates, their builds and the cache of build steps. */
   readonly templates: TemplateStore;
+
+  /** The volumes of this node. */
+  readonly volumes: Pick<VolumeRows, keyof VolumeRows>;
 
   /** The logs of sandboxes. */
   readonly sandboxLogs: SandboxLogStore;

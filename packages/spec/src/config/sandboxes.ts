@@ -11,6 +11,13 @@ export const SANDBOX_SETTINGS = [
       "Sandboxes that may exist at once, paused ones not counted; more creates and resumes get 429, and so does a request that would wake one.",
   },
   {
+    name: "BOXYARD_VOLUME_MB",
+    form: "MiB",
+    usedBy: "server",
+    default: "10240",
+    meaning: "Size of a volume for which none is asked: the most that its files may take.",
+  },
+  {
     name: "BOXYARD_MAX_CREATES",
     form: "number",
     usedBy: "server",

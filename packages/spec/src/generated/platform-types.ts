@@ -369,6 +369,26 @@ export type TeamAPIKey = {
   readonly lastUsed?: string | undefined;
 };
 
+export type VolumeAndToken = {
+  readonly volumeID: string;
+  readonly name: string;
+  readonly token: string;
+  readonly domain?: string | undefined;
+};
+
+export type NewVolume = {
+  readonly name: string;
+  readonly sizeMB?: number | undefined;
+  readonly from?: string | undefined;
+};
+
+export type Volume = {
+  readonly volumeID: string;
+  readonly name: string;
+  readonly sizeMB: number;
+  readonly usedBytes?: number | undefined;
+};
+
 export type TemplateBuildFileUpload = {
   readonly present: boolean;
   readonly url?: string | undefined;

@@ -11,3 +11,4 @@ export * from "./snapshot-routes.ts";
 export * from "./start-build.ts";
 export * from "./tag-history.ts";
 export * from "./template.ts";
+export * from "./volume-routes.ts";

@@ -10,6 +10,7 @@ import { sandboxLogRoutes } from "./sandbox-log.ts";
 import { snapshotRoutes } from "./snapshot-routes.ts";
 import { tagHistoryRoutes } from "./tag-history.ts";
 import { templateRoutes } from "./template-routes.ts";
+import { volumeRoutes } from "./volume-routes.ts";
 
 const tags = ["Sandboxes"];
 
@@ -169,6 +170,7 @@ export const routes = {
   ...sandboxLogRoutes,
   ...templateRoutes,
   ...keyRoutes,
+  ...volumeRoutes,
   ...buildRoutes,
   ...imageRoutes,
   ...tagHistoryRoutes,

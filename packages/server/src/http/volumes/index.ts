@@ -1,0 +1,53 @@
+import { type ListedVolume, routes, type VolumeAndToken } from "@boxyard/spec/platform";
+import type { ServerConfig } from "../../config.ts";
+import type { Keys } from "../../keys/keys.ts";
+import type { Tokens } from "../../sandboxes/tokens.ts";
+import type { VolumeRecord } from "../../store/index.ts";
+import type { Volumes, VolumeUse } from "../../volumes/volumes.ts";
+import { json, noContent } from "../responses.ts";
+import { type Api, mount, type RouteHandler } from "../route.ts";
+
+/** What the handlers of volumes use. */
+export interface VolumeServices {
+  readonly volumes: Volumes;
+  readonly tokens: Tokens;
+  readonly keys: Keys;
+  readonly config: Pick<ServerConfig, "domain">;
+}
+
+type HandlerOf<R> = RouteHandler<VolumeServices, R>;
+
+const createVolume: HandlerOf<typeof routes.createVolume> = async ({ body, caller }, services) =>
+  json(201, present(await services.volumes.create(caller.teamId, body), services));
+
+const listVolumes: HandlerOf<typeof routes.listVolumes> = async ({ caller }, { volumes }) =>
+  json(200, (await volumes.list(caller.teamId)).map(presentListed));
+
+const getVolume: HandlerOf<typeof routes.getVolume> = async ({ caller, param }, services) =>
+  json(200, present(await services.volumes.get(caller.teamId, param("volumeID")), services));
+
+const deleteVolume: HandlerOf<typeof routes.deleteVolume> = async ({ caller, param }, { volumes }) => {
+  await volumes.remove(caller.teamId, param("volumeID"));
+  return noContent();
+};
+
+const present = ({ id, name }: VolumeRecord, { tokens, config }: VolumeServices): VolumeAndToken => ({
+  volumeID: id,
+  name,
+  token: tokens.volume(id),
+  ...(config.domain === undefined ? {} : { domain: config.domain }),
+});
+
+const presentListed = ({ id, name, sizeBytes, usedBytes }: VolumeUse): ListedVolume => ({
+  volumeID: id,
+  name,
+  sizeMB: Math.round(sizeBytes / 2 ** 20),
+  ...(usedBytes === undefined ? {} : { usedBytes }),
+});
+
+export function mountVolumes(app: Api, services: VolumeServices): void {
+  mount(app, services, routes.createVolume, createVolume);
+  mount(app, services, routes.listVolumes, listVolumes);
+  mount(app, services, routes.getVolume, getVolume);
+  mount(app, services, routes.deleteVolume, deleteVolume);
+}

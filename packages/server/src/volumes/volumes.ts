@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import { AppError, type Clock, isAppError, SerialQueues, type TeamId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { SandboxDriver } from "@boxyard/driver";
+import type { Store, VolumeRecord } from "../store/index.ts";
+
+export interface VolumesParts {
+  readonly store: Store;
+  readonly driver: SandboxDriver;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Size of a volume for which none is asked. */
+  readonly defaultMB: number;
+}
+
+export interface NewVolume {
+  readonly name: string;
+  readonly sizeMB?: number | undefined;
+  /** Name of the volume of which it begins as a copy. */
+  readonly from?: string | undefined;
+}
+
+export interface VolumeUse extends VolumeRecord {
+  /** Absent where the driver cannot read it. */
+  readonly usedBytes?: number;
+}
+
+/** Limit of the volumes of one team. */
+const MAX_VOLUMES = 1000;
+const MIB = 2 ** 20;
+
+/**
+ * A team's volumes. The driver keeps their files, and a row of the store says that there is one: the row comes first and goes last, so that what the
+ * driver has without a ready row can be removed. Volumes of other teams are `not_found`.
+ */
+export class Volumes {
+  private readonly parts: VolumesParts;
+  /** By id: one removal of a volume at a time. */
+  private readonly removals = new SerialQueues<string>();
+
+  constructor(parts: VolumesParts) {
+    this.parts = parts;
+  }
+
+  /**
+   * Makes a volume, or leaves nothing. Throws `invalid_argument`, reason `volume_name_taken`; `not_found` for an unknown `from`; `resource_exhausted`;
+   * `unimplemented`, reason `volumes_unimplemented`.
+   */
+  async create(teamId: TeamId, { name, sizeMB, from }: NewVolume): Promise<VolumeRecord> {
+    const { store, driver, clock, defaultMB } = this.parts;
+    this.mustHave();
+    const source = from === undefined ? undefined : await this.named(teamId, from);
+    if (from !== undefined && !source) throw notFound(from);
+    if ((await this.ofTeam(teamId)).length >= MAX_VOLUMES) {
+      throw new AppError("resource_exhausted", `There are ${MAX_VOLUMES} volumes already; delete some`, {
+        reason: "too_many_team_volumes",
+      });
+    }
+    const sizeBytes = sizeMB === undefined ? (source?.sizeBytes ?? defaultMB * MIB) : sizeMB * MIB;
+    const record = { id: randomUUID() as string, teamId, name, state: "creating" as const, sizeBytes, createdAt: clock.now() };
+    if (!(await store.volumes.add(record))) {
+      throw new AppError("invalid_argument", `name: there is a volume '${name}' already`, { reason: "volume_name_taken" });
+    }
+    try {
+      await driver.volumes.create(record.id, { limitBytes: sizeBytes, ...(source && { from: source.id }) });
+      await store.volumes.setState(record.id, "creating", "ready");
+    } catch (error) {
+      // What this cannot undo is removed at the next start.
+      await this.forget(record).catch((undo: unknown) => this.parts.logger.warn({ err: undo, volume: record.id }, NOT_REMOVED));
+      throw error;
+    }
+    return { ...record, state: "ready" };
+  }
+
+  /** A ready volume. Throws `not_found`. */
+  async get(teamId: TeamId, id: string): Promise<VolumeRecord> {
+    const record = await this.parts.store.volumes.find(id);
+    if (record?.teamId !== teamId || record.state !== "ready") throw notFound(id);
+    return record;
+  }
+
+  /** Throws `not_found` when there is no ready volume of this id, of whatever team: for callers with the volume's token. */
+  async find(id: string): Promise<VolumeRecord> {
+    const record = await this.parts.store.volumes.find(id);
+    if (record?.state !== "ready") throw notFound(id);
+    return record;
+  }
+
+  /** The ready volume of this name. */
+  async named(teamId: TeamId, name: string): Promise<VolumeRecord | undefined> {
+    const record = await this.parts.store.volumes.findNamed(teamId, name);
+    return record?.state === "ready" ? record : undefined;
+  }
+
+  /** The team's ready volumes, oldest first. */
+  async list(teamId: TeamId): Promise<VolumeUse[]> {
+    const records = (await this.ofTeam(teamId)).filter(({ state }) => state === "ready");
+    if (records.length === 0) return [];
+    const infos = new Map((await this.parts.driver.volumes.list()).map((info) => [info.id, info]));
+    return records.map((record) => {
+      const info = infos.get(record.id);
+      return info && !info.damaged ? { ...record, usedBytes: info.usedBytes } : record;
+    });
+  }
+
+  /**
+   * Removes a volume with its files. Throws `not_found`; `failed_precondition`, reason `volume_in_use`, while a sandbox has it. Where the driver
+   * fails otherwise, the call can be repeated, and the next start goes on with it.
+   */
+  remove(teamId: TeamId, id: string): Promise<void> {
+    return this.removals.run(id, async () => {
+      const { store } = this.parts;
+      const record = await store.volumes.find(id);
+      if (record?.teamId !== teamId || record.state === "creating") throw notFound(id);
+      // From here on no sandbox gets it: the driver refuses the removal, or the create of a sandbox that has looked it up already.
+      if (record.state === "ready") await store.volumes.setState(id, "ready", "deleting");
+      await this.forget(record);
+    });
+  }
+
+  /** Ends what a server has left half made or half removed. Volumes that the store does not know stay as they are, and the log names them. */
+  async recover(): Promise<void> {
+    const { store, driver, logger } = this.parts;
+    if (!driver.capabilities.volumes) return;
+    try {
+      const records = await store.volumes.list();
+      for (const record of records.filter(({ state }) => state !== "ready")) {
+        await this.forget(record).catch((error: unknown) => logger.warn({ err: error, volume: record.id }, NOT_REMOVED));
+      }
+      const known = new Set(records.map(({ id }) => id));
+      const unknown = (await driver.volumes.list()).map(({ id }) => id).filter((id) => !known.has(id));
+      if (unknown.length > 0)
+        logger.warn({ volumes: unknown.slice(0, 20), count: unknown.length }, "the store does not know these volumes");
+    } catch (error) {
+      // The other operations do not need it.
+      logger.error({ err: error }, "the volumes could not be looked through; the next start does that again");
+    }
+  }
+
+  /** Throws `unimplemented` when this server's driver has no volumes. */
+  mustHave(): void {
+    if (this.parts.driver.capabilities.volumes) return;
+    throw new AppError("unimplemented", "This server has no volumes", { reason: "volumes_unimplemented" });
+  }
+
+  private async ofTeam(teamId: TeamId): Promise<VolumeRecord[]> {
+    return (await this.parts.store.volumes.list()).filter((record) => record.teamId === teamId);
+  }
+
+  /** Removes the files, then the row. A volume that a sandbox has is ready again. */
+  private async forget({ id, name }: VolumeRecord): Promise<void> {
+    const { store, driver } = this.parts;
+    try {
+      await driver.volumes.remove(id);
+    } catch (error) {
+      if (!isAppError(error, "volume_in_use")) throw error;
+      await store.volumes.setState(id, "deleting", "ready");
+      const { sandboxes } = error.details as { readonly sandboxes: readonly string[] };
+      throw new AppError("failed_precondition", `Volume '${name}' is mounted in ${sandboxes.join(", ")}: end these sandboxes first`, {
+        reason: "volume_in_use",
+        details: { volume: id, sandboxes },
+        cause: error,
+      });
+    }
+    await store.volumes.remove(id);
+  }
+}
+
+const NOT_REMOVED = "a volume that is not whole could not be removed; the next start tries that again";
+
+const notFound = (id: string) => new AppError("not_found", `There is no volume '${id.slice(0, 200)}'`, { reason: "volume_not_found" });
