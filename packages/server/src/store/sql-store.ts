@@ -174,11 +174,9 @@ export class SqlStore implements Store {
 
   async renameKey(teamId: TeamId, id: string, name: string): Promise<ApiKeyRecord | undefined> {
     return this.session.transaction(async (tx) => {
-      const [old] = (await tx.sql`SELECT name FROM api_keys WHERE team_id = ${teamId} AND id = ${id}`) as Row[];
       const [row] = (await tx.sql`UPDATE api_keys SET name = ${name} WHERE team_id = ${teamId} AND id = ${id} RETURNING *`) as Row[];
-      if (!old || !row) return undefined;
-      tx.record({ action: "key.renamed", targetId: id, teamId, before: { name: text(old.name) }, after: { name } });
-      return keyOf(row);
+      if (row) tx.record({ action: "key.renamed", targetId: id, teamId, after: { name } });
+      return row && keyOf(row);
     });
   }
 
