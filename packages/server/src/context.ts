@@ -135,8 +135,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler(engine.sandboxes, driver, clock, liveness);
-  const serving = { ...making, ...made, ...rulesOf(config, store, clock), snapshotKeeper, templates, store, driver, events };
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
+  const serving = { ...making, ...made, ...rulesOf(config, store, clock), snapshotKeeper, templates, store, driver, events, volumes };
   const context: ServerContext = {
     config,
     logger,

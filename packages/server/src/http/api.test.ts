@@ -114,7 +114,7 @@ describe("errors", () => {
       { templateID: "base", volumeMounts: [{ name: "v", path: "/v" }] },
       {},
       400,
-      "volumeMounts: this server does not have this yet",
+      "volumeMounts: there is no volume 'v'",
     ],
     [
       "POST",

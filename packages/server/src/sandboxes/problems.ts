@@ -11,6 +11,9 @@ const isOfHelper = (error: unknown): boolean => error instanceof AppError && HEL
 /** True when the same request may succeed a moment later: room, the store, or the fork server was missing. */
 export const mayWorkLater = (error: unknown): boolean => isAppError(error, "resource_exhausted") || isStoreAway(error) || isOfHelper(error);
 
+/** Reasons of the driver for volumes that a sandbox cannot have. */
+const OF_VOLUMES = new Set(["volume_not_found", "volumes_differ", "bad_mount_point", "bad_volume"]);
+
 /** How a create ended. */
 export interface CreateEnd {
   readonly caller: AbortSignal;
@@ -38,6 +41,10 @@ export function createFailure(error: unknown, how: CreateEnd): AppError {
   if (isAppError(error, "snapshot_not_found")) {
     const message = "The snapshot was deleted, or its files are not on this machine";
     return new AppError("not_found", message, { reason: "snapshot_not_found", cause: error });
+  }
+  if (error instanceof AppError && OF_VOLUMES.has(error.reason)) {
+    const code = error.code === "not_found" ? "not_found" : "invalid_argument";
+    return new AppError(code, `volumeMounts: ${error.message}`, { reason: error.reason, details: error.details, cause: error });
   }
   const left = how.isRemoved ? "nothing of it is left" : "what is left of it is being removed";
   if (isTimeout(error) || isAppError(error, "deadline_exceeded")) {

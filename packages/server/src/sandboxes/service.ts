@@ -4,6 +4,8 @@ import type { NewSandbox } from "@boxyard/spec/platform";
 import { isStoreFault, type SandboxRecord, type Store, type TemplateSpec } from "../store/index.ts";
 import type { SnapshotCatalog } from "../templates/snapshots/snapshot-catalog.ts";
 import type { Templates } from "../templates/templates.ts";
+import { volumesOfCreate } from "../volumes/mounts.ts";
+import type { Volumes } from "../volumes/volumes.ts";
 import type { Admission } from "./create/admission.ts";
 import type { CapacityGate } from "./create/capacity-gate.ts";
 import type { CreateGate } from "./create/create-gate.ts";
@@ -29,6 +31,7 @@ export interface SandboxServiceParts {
   readonly capacity: CapacityGate;
   readonly idempotency: Idempotency;
   readonly templates: Templates;
+  readonly volumes: Volumes;
   readonly snapshotCatalog: Pick<SnapshotCatalog, "envOf">;
   readonly store: Store;
   readonly driver: SandboxDriver;
@@ -71,21 +74,23 @@ export class SandboxService {
   }
 
   /** Makes a sandbox and returns when it runs. When this throws, the sandbox is removed, or the sweep removes it. */
-  async create(teamId: TeamId, body: NewSandbox, { version, idempotencyKey, signal }: CreateOptions): Promise<SandboxRecord> {
+  async create(teamId: TeamId, body: NewSandbox, { version: api, idempotencyKey, signal }: CreateOptions): Promise<SandboxRecord> {
     const { templates, snapshotCatalog, idempotency, gate, store, clock, maxTimeoutHours } = this.parts;
-    const asked = toCreateSandbox(body, teamId, templates.resolve(teamId, body.templateID), maxTimeoutHours);
-    const wanted = { ...asked, envVars: { ...snapshotCatalog.envOf(asked.template.spec), ...asked.envVars } };
+    const version = templates.resolve(teamId, body.templateID);
+    const asked = toCreateSandbox(body, teamId, version, maxTimeoutHours);
+    const volumes = await volumesOfCreate(this.parts.volumes, teamId, body.volumeMounts, version);
+    const wanted = { ...asked, volumes, envVars: { ...snapshotCatalog.envOf(version.spec), ...asked.envVars } };
+    // The memory that a build has kept is of a sandbox without volumes.
+    const images = volumes.length === 0 ? this.brokenImages : undefined;
     // With a key the client may ask again for the answer, so a lost connection does not abort the create.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
     const make = (id: SandboxId) =>
-      gate.run(caring, () =>
-        makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(wanted.template.spec, this.brokenImages), caring),
-      );
+      gate.run(caring, () => makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(version.spec, images), caring));
     const recall = async (id: SandboxId) => {
       const record = await store.getSandbox(id);
       return record?.startedAt === undefined ? undefined : record;
     };
-    return idempotency.run({ teamId, key: idempotencyKey, request: { version, body }, make, recall });
+    return idempotency.run({ teamId, key: idempotencyKey, request: { version: api, body }, make, recall });
   }
 
   /** A sandbox that clients can see. Throws `not_found`. */

@@ -38,6 +38,15 @@ export interface SandboxFacts {
   readonly buildId?: string;
   /** The commands of its template; sandboxes of its snapshots get them too. */
   readonly commands?: StartCommands;
+  readonly volumes?: readonly SandboxVolume[];
+}
+
+/** A volume that a sandbox has, and where. */
+export interface SandboxVolume {
+  readonly id: string;
+  readonly name: string;
+  readonly path: string;
+  readonly readOnly: boolean;
 }
 
 /** What a pause keeps. `full`: memory and disk. `filesystem`: the disk alone. */
@@ -123,6 +132,8 @@ export interface SnapshotOrigin {
   readonly sandboxId: SandboxId;
   /** That sandbox's `envVars`, JSON, sealed by the store. */
   readonly sealedEnv: string;
+  /** The volumes of that sandbox, which those with its memory need. */
+  readonly volumes?: readonly SandboxVolume[];
 }
 
 /** One version of a template: what a sandbox starts from. */

@@ -30,10 +30,7 @@ export type NewSandbox = {
   readonly network?: SandboxNetworkConfig | undefined;
   readonly mcp?: Readonly<Record<string, unknown>> | null | undefined;
   readonly iam?: Readonly<Record<string, unknown>> | undefined;
-  readonly volumeMounts?: readonly ({
-    readonly name: string;
-    readonly path: string;
-  })[] | undefined;
+  readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
   readonly timeout?: number | undefined;
   readonly secure?: boolean | undefined;
 };
@@ -49,6 +46,12 @@ export type SandboxNetworkConfig = {
   readonly rules?: Readonly<Record<string, unknown>> | null | undefined;
 };
 
+export type SandboxVolumeMount = {
+  readonly name: string;
+  readonly path: string;
+  readonly readOnly?: boolean | undefined;
+};
+
 export type NewSandboxV2 = {
   readonly templateID: string;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -62,10 +65,7 @@ export type NewSandboxV2 = {
   readonly network?: SandboxNetworkConfig | undefined;
   readonly mcp?: Readonly<Record<string, unknown>> | null | undefined;
   readonly iam?: Readonly<Record<string, unknown>> | undefined;
-  readonly volumeMounts?: readonly ({
-    readonly name: string;
-    readonly path: string;
-  })[] | undefined;
+  readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
   readonly timeout?: number | undefined;
 };
 
@@ -80,6 +80,7 @@ export type ListedSandbox = {
   readonly memoryMB: number;
   readonly diskSizeMB: number;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
   readonly state: SandboxState;
   readonly envdVersion: string;
 };
@@ -114,6 +115,7 @@ export type SandboxDetail = {
   readonly memoryMB: number;
   readonly diskSizeMB: number;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
   readonly state: SandboxState;
   readonly envdVersion: string;
   readonly envdAccessToken: string;

@@ -26,7 +26,7 @@ export const routes = {
     summary: "Create a sandbox",
     ...maxBody(4 << 20),
     request: { headers: IdempotencyHeaders, body: body(s.NewSandbox) },
-    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 504) },
+    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 501, 504) },
   }),
   createSandboxV2: operation({
     method: "post",
@@ -36,7 +36,7 @@ export const routes = {
     summary: "Create a sandbox (v2)",
     ...maxBody(4 << 20),
     request: { headers: IdempotencyHeaders, body: body(s.NewSandboxV2) },
-    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 504) },
+    responses: { 201: json(s.Sandbox, "The sandbox runs"), ...errors(400, 403, 404, 409, 413, 422, 501, 504) },
   }),
   listSandboxes: operation({
     method: "get",

@@ -26,6 +26,14 @@ export const NetworkUpdate = NetworkConfig.pick({ allowOut: true, denyOut: true,
   .extend({ allow_internet_access: z.boolean().nullish().meta({ description: "false: nothing leaves the sandbox; true by default" }) })
   .meta(named("SandboxNetworkUpdateConfig"));
 
+const VolumeMount = z
+  .object({
+    name: z.string().meta({ description: "Name of the volume" }),
+    path: z.string().meta({ description: "Where the sandbox has it: an absolute path" }),
+    readOnly: z.boolean().optional().meta({ description: "True: the sandbox can change nothing of it" }),
+  })
+  .meta(named("SandboxVolumeMount"));
+
 const newSandbox = {
   templateID: z.string().min(1, "must not be empty").max(512).meta({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
   metadata: StringMap.optional(),
@@ -37,7 +45,7 @@ const newSandbox = {
   network: NetworkConfig.optional(),
   mcp: z.record(z.string(), z.unknown()).nullish(),
   iam: z.looseObject({}).optional(),
-  volumeMounts: z.array(z.object({ name: z.string(), path: z.string() })).optional(),
+  volumeMounts: z.array(VolumeMount).optional(),
 };
 
 export const NewSandbox = z
@@ -84,6 +92,7 @@ const recordFields = {
   memoryMB: z.int(),
   diskSizeMB: z.int(),
   metadata: StringMap.optional(),
+  volumeMounts: z.array(VolumeMount).optional().meta({ description: "Absent without volumes" }),
   state: SandboxStateName,
   envdVersion: z.string(),
 };

@@ -38,6 +38,9 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
     memoryMB: Math.round(facts.resources.memoryBytes / 2 ** 20),
     diskSizeMB: Math.round(facts.resources.diskBytes / 2 ** 20),
     metadata: settings.metadata,
+    ...(facts.volumes && {
+      volumeMounts: facts.volumes.map(({ name, path, readOnly }) => ({ name, path, ...(readOnly && { readOnly }) })),
+    }),
     state,
     envdVersion: ENVD_VERSION,
   };

@@ -25,7 +25,6 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
       : undefined,
   // `mcp` is taken as it is: the client starts the gateway itself, and says what is wrong when the template has none (docs/contract/platform.md, MCP).
   (b) => (Object.values(b.iam ?? {}).some((member) => !isEmpty(member)) ? absent("iam") : undefined),
-  (b) => (b.volumeMounts && b.volumeMounts.length > 0 ? absent("volumeMounts") : undefined),
   ({ network }) => (network ? checkEgress(network) : undefined),
   (b) => (b.network?.httpsPorts?.length ? absent("network.httpsPorts") : undefined),
   (b) =>

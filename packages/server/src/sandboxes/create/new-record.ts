@@ -1,6 +1,14 @@
 import { newSandboxId, type SandboxId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { ImageRef, ResourceLimits } from "@boxyard/driver";
-import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec, TemplateVersion } from "../../store/index.ts";
+import type {
+  SandboxFacts,
+  SandboxRecord,
+  SandboxSettings,
+  SandboxVolume,
+  StartCommands,
+  TemplateSpec,
+  TemplateVersion,
+} from "../../store/index.ts";
 import { mostProcesses } from "../most-processes.ts";
 import { newInitKey } from "../tokens.ts";
 
@@ -11,6 +19,7 @@ export interface CreateSandbox {
   readonly timeoutMs: number;
   readonly envVars: Readonly<Record<string, string>>;
   readonly settings: SandboxSettings;
+  readonly volumes?: readonly SandboxVolume[];
 }
 
 /** Longest time of a create, from its first step to its last. */
@@ -40,6 +49,7 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     buildId: template.buildId,
     ...commandsOf(template.spec),
     ...(template.spec.restrictions && { restrictions: template.spec.restrictions }),
+    ...(wanted.volumes?.length && { volumes: wanted.volumes }),
   };
   return {
     id,

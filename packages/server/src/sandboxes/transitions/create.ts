@@ -3,6 +3,7 @@ import { AppError, type Step } from "@boxyard/core";
 import type { SandboxSpec, SnapshotRef } from "@boxyard/driver";
 import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec } from "../../store/index.ts";
 import { readyOfSandbox, untilReady } from "../../templates/ready.ts";
+import { toDriver } from "../../volumes/mounts.ts";
 import { CREATE_MS } from "../create/new-record.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
@@ -137,6 +138,7 @@ export function driverSpecOf({ id, owner, incarnation, teamId, templateId, creat
     resources: facts.resources,
     network: settings.egress,
     ...(facts.restrictions && { restrictions: facts.restrictions }),
+    ...(facts.volumes && { volumes: facts.volumes.map(toDriver) }),
     agent: { initKey: facts.initKey },
     labels: {
       team: teamId,

@@ -56,6 +56,8 @@ export async function recordOfOrphan(parts: AdoptionParts, handle: SandboxHandle
       timeoutMs,
       ...(template.spec && { templateEnv: template.spec.env }),
       ...(kept.restrictions && { restrictions: kept.restrictions }),
+      // Their names were lost with the store.
+      ...(kept.volumes && { volumes: kept.volumes.map(({ volume, ...at }) => ({ id: volume, name: volume, ...at })) }),
     },
     settings: {
       ...settingsOf(parts, kept),

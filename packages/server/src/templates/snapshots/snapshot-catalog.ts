@@ -67,7 +67,8 @@ export class SnapshotCatalog {
     const { teamId } = source;
     const now = clock.now();
     const sealedEnv = store.seal(JSON.stringify(source.facts.envVars), envPlace(captured.id));
-    const spec = specOf(source, { ...captured, sandboxId: source.id, sealedEnv });
+    const { volumes } = source.facts;
+    const spec = specOf(source, { ...captured, sandboxId: source.id, sealedEnv, ...(volumes && { volumes }) });
     const { cpuCount, memoryMB, diskMB } = spec;
     const buildId = newBuildId();
     const templateId = await store.transaction(async (tx) => {
