@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
+import { daemons, IN_FLIGHT_TWICE } from "../../packages/driver-local/src/testing/refused-programs.ts";
 import { usePlatform } from "../support/platform.ts";
 import { type HeldSandbox, reconnect } from "../support/sandbox.ts";
 
@@ -47,3 +48,28 @@ time.sleep(1000)
   expect((await post(sandbox, "connect", { timeout: 60 })).status).toBe(201);
   expect((await sandbox.asRoot("cat /root/file")).stdout).toBe("kept\n");
 }, 60_000);
+
+test.each([
+  ["in which daemons share memory", daemons(300, 4), "would not share it after a resume"],
+  ["with descriptors in flight within others", IN_FLIGHT_TWICE, "a socket in which sent descriptors wait"],
+])(
+  "a sandbox %s is neither paused nor forked with its memory, and runs on",
+  async (_name, program, sentence) => {
+    await using sandbox = await sandboxWith(program, {});
+    for (const [verb, body] of [
+      ["pause", {}],
+      ["fork", { timeout: 60 }],
+      ["snapshots", {}],
+    ] as const) {
+      const refused = await post(sandbox, verb, body);
+      expect([verb, refused.status, refused.headers.has("Retry-After")]).toEqual([verb, 503, false]);
+      expect(JSON.stringify(refused.body)).toContain(sentence);
+      expect(JSON.stringify(refused.body)).not.toMatch(/\/proc\/\d|criu\//);
+    }
+    expect((await sandbox.asRoot("echo here")).stdout).toBe("here\n");
+    expect((await post(sandbox, "pause", { memory: false })).status).toBe(204);
+    expect((await post(sandbox, "connect", { timeout: 60 })).status).toBe(201);
+    expect((await sandbox.asRoot("echo here")).stdout).toBe("here\n");
+  },
+  120_000,
+);

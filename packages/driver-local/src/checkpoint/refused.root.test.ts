@@ -18,7 +18,7 @@ describe("a pause with memory of a sandbox", () => {
     await initAgent(address);
     await exec(address, `cat > /root/program.py <<'END'\n${program}\nEND`);
     await startUnread(address, "cd /root; ulimit -n 10000; exec python3 /root/program.py > /root/out 2>&1");
-    await eventually("the program is ready", async () => (await exec(address, "test -e /root/ready")).exitCode === 0);
+    await eventually("the program is ready", async () => (await exec(address, "test -e /tmp/ready")).exitCode === 0);
     return { spec, handle, address };
   };
 

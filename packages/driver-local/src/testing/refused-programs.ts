@@ -1,9 +1,9 @@
 /*
- * Programs (Python) that hold what a memory image cannot, each ready when it has made the file /root/ready. All are small.
+ * Programs (Python) that hold what a memory image cannot, each ready when it has made the file /tmp/ready. All are small.
  */
 const READY = `
 import time
-open("/root/ready", "w").close()
+open("/tmp/ready", "w").close()
 time.sleep(1000)
 `;
 
@@ -63,6 +63,6 @@ import os, time
 block = bytearray(os.urandom(1 << 20)) * ${mib}
 for i in range(${count}):
     if os.fork() == 0: time.sleep(1000)
-open("/root/ready", "w").close()
+open("/tmp/ready", "w").close()
 os._exit(0)
 `;
