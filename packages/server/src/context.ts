@@ -150,7 +150,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
     tokens,
-    volumes,
+    ...{ volumes, volumeContent: driver.volumes.content },
     sdkPackage,
     mcp: new McpFront(() => urlOf(config.listen.hostname, (front as Front).port)),
   };

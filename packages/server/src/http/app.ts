@@ -34,10 +34,11 @@ import { getSdkPackage, SDK_PACKAGE_PATH, type SdkServices } from "./sdk-package
 import { startPage } from "./start-page.ts";
 import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
+import { mountVolumeContent, type VolumeContentServices } from "./volumes/content.ts";
 import { mountVolumes, type VolumeServices } from "./volumes/index.ts";
 
 /** The services that the platform API calls; each handler gets those of its resource. */
-export interface ApiServices extends SandboxServices, TemplateServices, SdkServices, McpServices, VolumeServices {
+export interface ApiServices extends SandboxServices, TemplateServices, SdkServices, McpServices, VolumeServices, VolumeContentServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
   readonly keys: Keys;
@@ -76,6 +77,7 @@ export function createApp(context: ApiServices): Api {
   mountTemplates(app, context);
   mountKeys(app, context);
   mountVolumes(app, context);
+  mountVolumeContent(app, context);
 
   app.get(
     "/openapi.json",

@@ -10,6 +10,7 @@ import {
   wantsContinue,
 } from "@boxyard/http1";
 import { CORS, jsonResponse } from "./answers.ts";
+import { BodyStream, tooLarge } from "./body-stream.ts";
 
 /** What a handler gets besides the head of a request. */
 export interface ApiCall {
@@ -18,6 +19,13 @@ export interface ApiCall {
    * `resource_exhausted` (reason `body_too_large`) for a body of more than `maxBytes`, `canceled` when the client disconnects.
    */
   body(maxBytes: number): Promise<Buffer>;
+  /**
+   * The body as a stream, instead of `body`: the client waits while the reader is slow. The stream fails as `body` does. Throws
+   * `resource_exhausted` (reason `body_too_large`) for a body that says that it is longer.
+   */
+  stream(maxBytes: number): ReadableStream<Uint8Array>;
+  /** The answer of this call is sent as it is made, and with its Content-Length if it has one. */
+  streamAnswer(): void;
   /** Says that the caller has a valid key: its connection may be idle for longer. */
   trust(): void;
 }
@@ -27,6 +35,8 @@ export type ApiHandler = (request: Request, call: ApiCall) => Response | Promise
 
 /** A client whose body pauses for longer is cut off. Bodies of the API are small. */
 const BODY_IDLE_MS = 30_000;
+/** The same for bodies that are read as streams, which may be large. The time that the reader takes counts too. */
+const STREAM_IDLE_MS = 640_000;
 /** A body that the handler did not read is discarded up to this size, so that the connection can serve again; a longer one ends the connection. */
 const MAX_UNWANTED_BYTES = 64 << 10;
 
@@ -42,14 +52,15 @@ export interface ApiExchangeOptions {
 
 /** A request to the platform API: its body is read when the handler asks for it. */
 export class ApiExchange implements Exchange, ApiCall {
-  readonly bodyIdleMs = BODY_IDLE_MS;
   private readonly request: RequestHead;
   private readonly client: ClientConnection;
   private readonly options: ApiExchangeOptions;
   private readonly gone = new AbortController();
   private readonly collected = new BodyCollector();
   private readonly decoder: ChunkedDecoder | undefined;
+  private streamed: BodyStream | undefined;
   private answered = false;
+  private streamsAnswer = false;
   private wake: (() => void) | undefined;
 
   constructor(request: RequestHead, client: ClientConnection, options: ApiExchangeOptions) {
@@ -59,6 +70,10 @@ export class ApiExchange implements Exchange, ApiCall {
     this.decoder = request.framing.kind === "chunked" ? new ChunkedDecoder() : undefined;
   }
 
+  get bodyIdleMs(): number {
+    return this.streamed ? STREAM_IDLE_MS : BODY_IDLE_MS;
+  }
+
   start(): void {
     // No more of the body is read than came with the head.
     if (this.request.framing.kind !== "none") this.client.pauseBody();
@@ -66,13 +81,41 @@ export class ApiExchange implements Exchange, ApiCall {
   }
 
   body(maxBytes: number): Promise<Buffer> {
-    const { framing } = this.request;
-    if (framing.kind === "length" && framing.length > maxBytes) return Promise.reject(tooLarge(maxBytes));
-    if (framing.kind !== "none") {
-      if (wantsContinue(this.request)) this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
-      this.client.resumeBody();
-    }
+    if (this.saysMoreThan(maxBytes)) return Promise.reject(tooLarge(maxBytes));
+    this.ask();
     return this.collected.whole(maxBytes);
+  }
+
+  stream(maxBytes: number): ReadableStream<Uint8Array> {
+    if (this.saysMoreThan(maxBytes)) throw tooLarge(maxBytes);
+    const flow = { pause: () => this.client.pauseBody(), resume: () => this.resume() };
+    const body = new BodyStream(maxBytes, flow);
+    body.push(this.collected.take());
+    if (this.collected.isComplete) body.end();
+    this.streamed = body;
+    this.ask();
+    return body.readable;
+  }
+
+  streamAnswer(): void {
+    this.streamsAnswer = true;
+  }
+
+  private saysMoreThan(maxBytes: number): boolean {
+    const { framing } = this.request;
+    return framing.kind === "length" && framing.length > maxBytes;
+  }
+
+  /** Lets the client send its body. */
+  private ask(): void {
+    if (this.request.framing.kind === "none") return;
+    if (wantsContinue(this.request)) this.client.write(Buffer.from("HTTP/1.1 100 Continue\r\n\r\n"));
+    this.client.resumeBody();
+  }
+
+  private resume(): void {
+    // Before `stream` has ended there is nothing to resume, and after the answer the connection is not this exchange's.
+    if (this.streamed && !this.answered && !this.gone.signal.aborted) this.client.resumeBody();
   }
 
   trust(): void {
@@ -80,11 +123,14 @@ export class ApiExchange implements Exchange, ApiCall {
   }
 
   onBody(bytes: Buffer): void {
-    if (!this.answered) this.collected.push(this.decoder ? this.decoder.push(bytes) : bytes);
+    if (this.answered) return;
+    const plain = this.decoder ? this.decoder.push(bytes) : bytes;
+    (this.streamed ?? this.collected).push(plain);
   }
 
   onBodyEnd(): void {
     this.collected.end();
+    this.streamed?.end();
   }
 
   onClientDrain(): void {
@@ -93,7 +139,9 @@ export class ApiExchange implements Exchange, ApiCall {
 
   onClientClosed(): void {
     this.gone.abort(new DOMException("The client has gone", "AbortError"));
-    this.collected.fail(new AppError("canceled", "The client has gone", { reason: "client_gone" }));
+    const error = new AppError("canceled", "The client has gone", { reason: "client_gone" });
+    this.collected.fail(error);
+    this.streamed?.fail(error);
     this.wake?.();
   }
 
@@ -103,8 +151,9 @@ export class ApiExchange implements Exchange, ApiCall {
       const request = this.toRequest();
       const response = request ? await this.options.api(request, this) : invalidHost();
       const fields = [...response.headers, ...CORS] as [string, string][];
-      if (response.body && !head && STREAMED.test(response.headers.get("content-type") ?? "")) {
-        await this.stream(response.status, fields, response.body);
+      const isStream = this.streamsAnswer || STREAMED.test(response.headers.get("content-type") ?? "");
+      if (response.body && !head && isStream) {
+        await this.send(response.status, fields, response.body);
         return;
       }
       const body = new Uint8Array(await response.arrayBuffer());
@@ -147,7 +196,7 @@ export class ApiExchange implements Exchange, ApiCall {
   }
 
   /** Sends an answer as it is made. A failure after its beginning cannot change the status any more, so it resets the connection. */
-  private async stream(status: number, fields: [string, string][], body: ReadableStream<Uint8Array>): Promise<void> {
+  private async send(status: number, fields: [string, string][], body: ReadableStream<Uint8Array>): Promise<void> {
     const length = fields.find(([name]) => name.toLowerCase() === "content-length")?.[1];
     const chunked = length === undefined && this.request.minor === 1;
     const keep = this.endsKept() && (chunked || length !== undefined);
@@ -189,9 +238,6 @@ export class ApiExchange implements Exchange, ApiCall {
   }
 }
 
-const tooLarge = (maxBytes: number) =>
-  new AppError("resource_exhausted", `The body is larger than ${maxBytes} bytes`, { reason: "body_too_large" });
-
 const invalidHost = () =>
   new Response(JSON.stringify({ code: 400, message: "The Host header is not valid" }), {
     status: 400,
@@ -212,6 +258,11 @@ class BodyCollector {
 
   get isComplete(): boolean {
     return this.complete;
+  }
+
+  /** What has come so far; a `whole` of later gets only the rest. */
+  take(): Buffer {
+    return this.bytes.take();
   }
 
   whole(maxBytes: number): Promise<Buffer> {
