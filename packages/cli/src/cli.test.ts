@@ -168,6 +168,7 @@ test("env prints lines that a shell reads back, and JSON", async () => {
     BOXYARD_API_KEY: "it's",
     E2B_API_URL: url,
     E2B_SANDBOX_URL: url,
+    E2B_VOLUME_API_URL: url,
     E2B_API_KEY: "it's",
     E2B_DOMAIN: `localhost:${new URL(url).port}`,
   };

@@ -55,6 +55,7 @@ async function clientVariables(given: string | undefined, context: CliContext): 
     ...(own === undefined ? {} : { BOXYARD_DOMAIN: own }),
     E2B_API_URL: url,
     E2B_SANDBOX_URL: url,
+    E2B_VOLUME_API_URL: url,
     E2B_API_KEY: key,
     E2B_DOMAIN: domain,
   };

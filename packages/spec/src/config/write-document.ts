@@ -11,7 +11,7 @@ was started with: restart it (\`boxyard down\`, \`boxyard up -d\`) for new value
 --print-config\` shows what is in force.
 
 Beside these, the server and its builds use the machine's own \`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\`, and clients of the public packages read
-\`E2B_API_URL\`, \`E2B_SANDBOX_URL\`, \`E2B_API_KEY\` and \`E2B_DOMAIN\` (\`boxyard env\` prints all of them). Limits without a setting are in
+\`E2B_API_URL\`, \`E2B_SANDBOX_URL\`, \`E2B_VOLUME_API_URL\`, \`E2B_API_KEY\` and \`E2B_DOMAIN\` (\`boxyard env\` prints all of them). Limits without a setting are in
 [bounds.md](bounds.md).
 `;
 
