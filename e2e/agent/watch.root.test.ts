@@ -68,6 +68,9 @@ async function watch(message: object, options: CallOptions = {}, of = agent): Pr
   return { events, raw, until, end, leave: opened.leave };
 }
 
+/** Number of the directories that the agent watches in the kernel. */
+const watches = async () => Number(await asRoot(agent, `${AGENT_PID}; cat /proc/$pid/fdinfo/* 2>/dev/null | grep -c inotify || true`));
+
 /** A fresh directory of the user. */
 let count = 0;
 async function directory(): Promise<string> {
@@ -303,13 +306,14 @@ describe("WatchDir", () => {
   test("clients that leave free everything: 600 in a row, and no watch is left in the kernel", async () => {
     const path = await directory();
     await asRoot(agent, `mkdir ${path}/sub`);
-    const watches = async () => Number(await asRoot(agent, `${AGENT_PID}; cat /proc/$pid/fdinfo/* 2>/dev/null | grep -c inotify || true`));
     // A client of an earlier test may have left without the agent's notice: compare with now.
     const before = { watches: await watches(), files: await openFiles(agent) };
     for (let round = 0; round < 60; round++) {
       const many = await Promise.all(Array.from({ length: 10 }, () => watch({ path, recursive: true })));
       for (const seen of many) seen.leave();
       await Promise.all(many.map((seen) => seen.end));
+      // The agent learns later that a client has left, and refuses more than 256 at once.
+      await eventually("the agent has noticed most of them", async () => (await watches()) < before.watches + 100);
     }
     for (let i = 0; i < 100 && (await watches()) > before.watches; i++) await Bun.sleep(20);
     expect(await watches()).toBeLessThanOrEqual(before.watches);
@@ -368,6 +372,7 @@ describe("CreateWatcher, GetWatcherEvents, RemoveWatcher", () => {
   });
 
   test("more than 256 watches at once are resource_exhausted; the others go on, and removed ones make room", async () => {
+    await eventually("the agent has noticed that the clients of earlier tests have left", async () => (await watches()) === 0);
     const path = await directory();
     const ids: string[] = await Promise.all(Array.from({ length: 255 }, async () => (await ok("CreateWatcher", { path })).watcherId));
     const seen = await watch({ path });
