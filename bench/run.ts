@@ -67,7 +67,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   // At this level the server measures and logs every step of a create.
   const booting = bootPlatform({ env: options.trace ? { BOXYARD_LOG_LEVEL: "trace" } : {} });
-  isEnding = endOnSignal(booting);
+  signalled = endOnSignal(booting);
   await using platform = await booting;
   return options.trace ? await traceAll(chosen, platform, options) : await runAll(chosen, platform, options);
 }
@@ -121,16 +121,14 @@ function print(name: string, { series, verdicts, notes }: BenchResult): void {
   for (const note of notes) console.log(`  note: ${note}`);
 }
 
-/** Whether a signal has come: then its handler ends this process, when the platform is gone. */
-let isEnding = () => false;
+/** The exit code for a signal that has come: it has stopped the server, and so ended the bench. */
+let signalled: () => number | undefined = () => undefined;
 
 main(process.argv.slice(2)).then(
-  (code) => isEnding() || process.exit(code),
+  (code) => process.exit(signalled() ?? code),
   (error: unknown) => {
-    // Its platform was taken away.
-    if (isEnding()) return;
+    if (signalled() === undefined) console.error(error instanceof Error ? error.message : error);
     // What a failed start has left running must not keep the bench from ending.
-    console.error(error instanceof Error ? error.message : error);
-    process.exit(1);
+    process.exit(signalled() ?? 1);
   },
 );

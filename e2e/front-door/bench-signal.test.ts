@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { processStat } from "@boxyard/core/node";
-import { CHECKOUT, eventually, readTestConfig } from "@boxyard/testkit";
+import { bootPlatform, CHECKOUT, eventually, readTestConfig } from "@boxyard/testkit";
 
 interface ServerFile {
   readonly pid: number;
@@ -24,7 +24,7 @@ test.each([
   ["SIGINT", 130],
   ["SIGTERM", 143],
 ] as const)(
-  "a bench that %s ends leaves no server",
+  "a bench that %s ends leaves neither server nor sandbox",
   async (signal, code) => {
     const { dataDir } = readTestConfig();
     expect(serverOf(dataDir)).toBeUndefined();
@@ -35,6 +35,8 @@ test.each([
     expect(await new Response(bench.stderr).text()).toContain(`${signal}: ending the server of the bench`);
     expect(processStat(server.pid)?.startTicks).not.toBe(server.startTimeTicks);
     expect(serverOf(dataDir)).toBeUndefined();
+    await using platform = await bootPlatform();
+    expect((await platform.api({ path: "/v2/sandboxes" })).body).toEqual([]);
   },
   120_000,
 );
