@@ -1,18 +1,15 @@
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { AgentClient } from "@boxyard/agent-client";
-import { AppError, type Clock, type StepObserver, systemClock } from "@boxyard/core";
+import { AppError, type Clock, type StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ResourceLimits, SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "./config.ts";
 import { Events } from "./events.ts";
-import { type ApiServices, createApp } from "./http/app.ts";
-import { logged } from "./http/log.ts";
+import type { ApiServices } from "./http/app.ts";
 import { McpFront } from "./http/mcp.ts";
-import { DEFAULT_TEAM, ensureFirstKey, type FirstKey, Keys } from "./keys/keys.ts";
+import { DEFAULT_TEAM, ensureFirstKey, Keys } from "./keys/keys.ts";
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
-import { openStore } from "./open-store.ts";
-import { Front } from "./proxy/front.ts";
+import type { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { Admission } from "./sandboxes/create/admission.ts";
@@ -30,13 +27,13 @@ import { SnapshotService } from "./sandboxes/snapshots/snapshot-service.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
 import { Liveness, livenessSettings } from "./sandboxes/upkeep/liveness.ts";
 import { Quarantine, type QuarantineParts } from "./sandboxes/upkeep/quarantine.ts";
-import { type Adoption, adoptAll } from "./sandboxes/upkeep/restart.ts";
+import { adoptAll } from "./sandboxes/upkeep/restart.ts";
 import { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
-import type { Store, StoreLock } from "./store/index.ts";
-import { checkStoreIdentity, type OrphanPolicy } from "./store-identity.ts";
-import { assembleTemplates, uploadTarget } from "./templates/assemble.ts";
+import type { Store } from "./store/index.ts";
+import type { OrphanPolicy } from "./store-identity.ts";
+import { assembleTemplates } from "./templates/assemble.ts";
 import { type BuildSettings, noBuildSettings } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
 import { Volumes } from "./volumes/volumes.ts";
@@ -59,6 +56,8 @@ export interface ServerOptions {
   readonly agentLimitMs?: number;
   /** Observes the steps of transitions; tests inject faults with it. */
   readonly observer?: StepObserver;
+  /** Observes the start of the server's modules, by name; tests inject faults with it. */
+  readonly startObserver?: StepObserver;
   /** What builds use of the machine's settings; nothing by default. */
   readonly buildSettings?: () => Promise<BuildSettings>;
   /** Certificate authorities of running sandboxes; none by default. */
@@ -69,58 +68,31 @@ export interface ServerOptions {
   readonly sdkPackage?: () => Promise<string>;
 }
 
-/** A running server. */
-export interface RunningServer {
-  readonly url: string;
-  readonly context: ServerContext;
-  readonly engine: Engine;
-  readonly sampler: Sampler;
-  readonly liveness: Liveness;
-  readonly routes: RouteTable;
-  readonly firstKey: FirstKey;
-  readonly adoption: Adoption;
-  readonly sweep: Sweep;
-  /** Rejects when another server uses the store: then this one must end. */
-  readonly lost: Promise<never>;
-  /**
-   * Waits up to `graceMs` for answers in progress, 5 s by default, and releases everything but the sandboxes, which go on, and the driver, which
-   * belongs to the caller.
-   */
-  close(graceMs?: number): Promise<void>;
+/** What services need of the server's port, which is opened last. */
+interface Own {
+  front?: Front;
+  /** Where a client on this machine reaches the server. */
+  url?: string;
 }
 
-/** Opens and locks the store, and checks that it is the store of this directory's sandboxes. */
-async function openLocked({ config, driver, orphans }: ServerOptions, clock: Clock): Promise<{ store: Store; lock: StoreLock }> {
-  const store = await openStore(config, true, clock);
-  let lock: StoreLock | undefined;
-  try {
-    lock = await store.lock(`${hostname()}, ${config.dataDir}, process ${process.pid}`, clock);
-    await checkStoreIdentity(store, config.dataDir, driver, orphans);
-    return { store, lock };
-  } catch (error) {
-    await store.close();
-    await lock?.release();
-    throw error;
-  }
-}
+export type Services = Awaited<ReturnType<typeof makeServices>>;
 
 /**
- * Starts a server: makes its services, adopts the sandboxes of an earlier server, then listens. Throws `already_exists` or `failed_precondition` for
- * a store that another server uses, or that belongs to another data directory; `unavailable`, reason `listen`.
+ * Makes all services, by hand and in order: one line for each. None has begun anything when this returns: what must be started or stopped is a module
+ * in `start-server.ts`.
  */
-export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { config, driver, logger, clock = systemClock, agentLimitMs, observer } = options;
+export async function makeServices(options: ServerOptions, store: Store, clock: Clock) {
+  const { config, driver, logger, agentLimitMs, observer, orphans = "refuse" } = options;
   const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES, sdkPackage = noSdkPackage } = options;
-  const { store, lock } = await openLocked(options, clock);
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
   const templates = new Templates(store, clock);
   const teamId = await store.ensureTeam(DEFAULT_TEAM, "Default");
   await templates.seed(join(config.dataDir, "templates"), teamId, logger);
 
-  let front: Front | undefined;
+  const own: Own = {};
   const agent = new AgentClient(clock, agentLimitMs);
-  const routes = new RouteTable((route) => front?.forget(route));
+  const routes = new RouteTable((route) => own.front?.forget(route));
   const sandboxLogs = new SandboxLogs(store, clock, logger);
   const events = new Events(logger, sandboxLogs);
   const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });
@@ -152,43 +124,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     tokens,
     ...{ volumes, volumeContent: driver.volumes.content },
     sdkPackage,
-    mcp: new McpFront(() => urlOf(config.listen.hostname, (front as Front).port)),
+    mcp: new McpFront(() => own.url ?? ""),
   };
-
   watchStore(store, events, logger);
   const restart = { engine, store, driver, events, quarantine: quarantineOf(config, { driver, clock, events }) };
-  sandboxLogs.start();
   const remaking = { agent, authorities, clock, driver, events, tokens, templates, teamId };
-  const adoption = await adoptAll(restart, options.orphans ?? "refuse", remaking);
-  await volumes.recover();
-  engine.start();
-  await made.builds.recover();
+  const adopt = () => adoptAll(restart, orphans, remaking);
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper }, logger);
-  const app = createApp(context);
-  const api = logged((request, call) => app.fetch(request, call), logger, clock);
-  front = new Front({ ...frontSettings(config), routes, api, uploads: uploadTarget(made.uploads), clock, logger });
-  for (const watch of [sampler, liveness, sweep]) watch.start();
-
-  return {
-    url: urlOf(config.listen.hostname, front.port),
-    context,
-    engine,
-    sampler,
-    liveness,
-    routes,
-    firstKey,
-    adoption,
-    sweep,
-    lost: lock.lost,
-    async close(graceMs = 5000) {
-      await closeFronts(context.mcp, front, graceMs, clock);
-      await made.builds.close();
-      await Promise.all([sweep, sampler, liveness].map((watch) => watch.stop()).concat(engine.close()));
-      await sandboxLogs.close();
-      await store.close();
-      await lock.release();
-    },
-  };
+  return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, sampler, liveness, sweep };
 }
 
 function watchStore({ health }: Store, events: Events, logger: Logger): void {
@@ -196,19 +139,10 @@ function watchStore({ health }: Store, events: Events, logger: Logger): void {
   health.onChange((trouble) => events.storeChanged(trouble));
 }
 
-/** Sessions of agents end their sandboxes through the front, so they end before it. */
-async function closeFronts(mcp: McpFront, front: Front | undefined, graceMs: number, clock: Clock): Promise<void> {
-  const waiting = new AbortController();
-  await Promise.race([mcp.close(), clock.sleep(graceMs, waiting.signal).catch(() => {})]);
-  waiting.abort();
-  await front?.close(graceMs);
-}
-
 async function noSdkPackage(): Promise<never> {
   throw new AppError("unimplemented", "this server has no client package to serve", { reason: "no_sdk_package" });
 }
 
-const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, peerLimitMs: peerTimeoutSeconds * 1000 });
 const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "driver" | "clock" | "events">) =>
   new Quarantine({ ...parts, dataDir, keepMs: orphanMinutes * 60_000 });
 const keepOrphansMs = ({ orphanMinutes }: ServerConfig, policy?: OrphanPolicy) => (policy === "remove" ? 0 : orphanMinutes * 60_000);
@@ -224,10 +158,4 @@ const engineOf = (parts: EngineParts, observer?: StepObserver): Engine => new En
 
 function* limitsOf({ sandboxes }: Engine): Iterable<ResourceLimits> {
   for (const { record } of sandboxes.all()) yield record.facts.resources;
-}
-
-/** Where a client on this machine reaches the server. */
-function urlOf(hostname: string, port: number): string {
-  const reachable = hostname === "0.0.0.0" ? "127.0.0.1" : hostname === "::" ? "::1" : hostname;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

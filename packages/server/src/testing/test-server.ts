@@ -6,7 +6,7 @@ import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
 import { platformDocument } from "@boxyard/spec/platform-document";
 import { DocumentCheck } from "@boxyard/spec/testing";
 import { readConfig, type ServerConfig } from "../config.ts";
-import { type RunningServer, startServer } from "../context.ts";
+import { type RunningServer, startServer } from "../start-server.ts";
 import type { OrphanPolicy } from "../store-identity.ts";
 import { newDataDir } from "./data-directory.ts";
 
@@ -27,6 +27,7 @@ export interface TestServerOptions {
   /** How long an agent may take for an answer; as on a real server by default. */
   readonly agentLimitMs?: number;
   readonly observer?: StepObserver;
+  readonly startObserver?: StepObserver;
   readonly logger?: Logger;
   readonly orphans?: OrphanPolicy;
 }
@@ -68,7 +69,7 @@ export class TestServer {
     }
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
     const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer, agentLimitMs, orphans, logger = silentLogger } = options;
+    const { clock, observer, startObserver, agentLimitMs, orphans, logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
       config,
@@ -77,6 +78,7 @@ export class TestServer {
       ...(clock && { clock }),
       ...(agentLimitMs && { agentLimitMs }),
       ...(observer && { observer }),
+      ...(startObserver && { startObserver }),
       ...(orphans && { orphans }),
     });
     return new TestServer(server, world, config);

@@ -1,0 +1,126 @@
+import { hostname } from "node:os";
+import { type Clock, systemClock } from "@boxyard/core";
+import type { ServerConfig } from "./config.ts";
+import { makeServices, type ServerContext, type ServerOptions, type Services } from "./context.ts";
+import { createApp } from "./http/app.ts";
+import { logged } from "./http/log.ts";
+import type { FirstKey } from "./keys/keys.ts";
+import { type Module, Modules } from "./modules.ts";
+import { openStore } from "./open-store.ts";
+import { Front, type FrontOptions } from "./proxy/front.ts";
+import type { RouteTable } from "./proxy/route-table.ts";
+import type { Engine } from "./sandboxes/engine/engine.ts";
+import type { Liveness } from "./sandboxes/upkeep/liveness.ts";
+import type { Adoption } from "./sandboxes/upkeep/restart.ts";
+import type { Sampler } from "./sandboxes/upkeep/sampler.ts";
+import type { Sweep } from "./sandboxes/upkeep/sweep.ts";
+import type { Store, StoreLock } from "./store/index.ts";
+import { checkStoreIdentity } from "./store-identity.ts";
+import { uploadTarget } from "./templates/assemble.ts";
+
+/** A running server. */
+export interface RunningServer {
+  readonly url: string;
+  readonly context: ServerContext;
+  readonly engine: Engine;
+  readonly sampler: Sampler;
+  readonly liveness: Liveness;
+  readonly routes: RouteTable;
+  readonly firstKey: FirstKey;
+  readonly adoption: Adoption;
+  readonly sweep: Sweep;
+  /** Rejects when another server uses the store: then this one must end. */
+  readonly lost: Promise<never>;
+  /**
+   * Waits up to `graceMs` for answers in progress, 5 s by default, and releases everything but the sandboxes, which go on, and the driver, which
+   * belongs to the caller.
+   */
+  close(graceMs?: number): Promise<void>;
+}
+
+/**
+ * Starts a server: makes its services, adopts the sandboxes of an earlier server, then listens. When this throws, all that it has opened is closed.
+ * Throws `already_exists` or `failed_precondition` for a store that another server uses, or that belongs to another data directory; `unavailable`,
+ * reason `listen`.
+ */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const modules = new Modules(options.logger, options.startObserver);
+  try {
+    return await startModules(options, modules);
+  } catch (error) {
+    await modules.stop(0);
+    throw error;
+  }
+}
+
+/** The modules in the order of their start; `close` stops them in reverse. One line for each: another module has its place by what it needs. */
+async function startModules(options: ServerOptions, modules: Modules): Promise<RunningServer> {
+  const { config, logger, clock = systemClock } = options;
+  const { store, lock } = await modules.start("store", storeModule(options, clock));
+  const made = await makeServices(options, store, clock);
+  const { context, engine, routes, adopt, sampler, liveness, sweep } = made;
+  await modules.start("logs", { start: () => made.sandboxLogs.start(), stop: () => made.sandboxLogs.close() });
+  const adoption = await modules.start("adoption", { start: adopt, stop: () => engine.close() });
+  await modules.start("volumes", { start: () => made.volumes.recover() });
+  await modules.start("engine", { start: () => engine.start() });
+  await modules.start("builds", { start: () => context.builds.recover(), stop: () => context.builds.close() });
+  const app = createApp(context);
+  const api = logged((request, call) => app.fetch(request, call), logger, clock);
+  const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };
+  const watches = [sampler, liveness, sweep];
+  await modules.start("watches", {
+    start: () => watches.map((watch) => watch.start()),
+    stop: () => Promise.all(watches.map((watch) => watch.stop())),
+  });
+  const url = await modules.start("front", frontModule(made, listening));
+  return {
+    ...{ url, context, engine, sampler, liveness, routes, adoption, sweep },
+    firstKey: made.firstKey,
+    lost: lock.lost,
+    close: (graceMs = 5000) => modules.stop(graceMs),
+  };
+}
+
+/** Opens and locks the store, and checks that it is the store of this directory's sandboxes. */
+function storeModule({ config, driver, orphans }: ServerOptions, clock: Clock): Module<{ store: Store; lock: StoreLock }> {
+  let store: Store | undefined;
+  let lock: StoreLock | undefined;
+  return {
+    start: async () => {
+      store = await openStore(config, true, clock);
+      lock = await store.lock(`${hostname()}, ${config.dataDir}, process ${process.pid}`, clock);
+      await checkStoreIdentity(store, config.dataDir, driver, orphans);
+      return { store, lock };
+    },
+    stop: async () => {
+      await store?.close();
+      await lock?.release();
+    },
+  };
+}
+
+/** Opens the one port, and returns the address of the server. Sessions of agents end their sandboxes through it, so they end before it. */
+function frontModule({ own, context }: Services, listening: FrontOptions): Module<string> {
+  const { clock } = listening;
+  return {
+    start: () => {
+      own.front = new Front(listening);
+      own.url = urlOf(listening.hostname, own.front.port);
+      return own.url;
+    },
+    stop: async (graceMs) => {
+      const waiting = new AbortController();
+      await Promise.race([context.mcp.close(), clock.sleep(graceMs, waiting.signal).catch(() => {})]);
+      waiting.abort();
+      await own.front?.close(graceMs);
+    },
+  };
+}
+
+const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, peerLimitMs: peerTimeoutSeconds * 1000 });
+
+/** Where a client on this machine reaches the server. */
+function urlOf(hostname: string, port: number): string {
+  const reachable = hostname === "0.0.0.0" ? "127.0.0.1" : hostname === "::" ? "::1" : hostname;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
