@@ -132,6 +132,34 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     because: "handlers import services; services never import handlers",
   },
   {
+    name: "settings",
+    files: /^packages\/server\/src\/config\.ts$/,
+    forbidden: /^packages\/server\/src\/[^/]+\//,
+    because: "domains know the settings; the settings know no domain",
+  },
+  {
+    name: "ports of sandboxes",
+    files: /^packages\/server\/src\/sandboxes\//,
+    except: TESTS,
+    forbidden: /^packages\/server\/src\/templates\//,
+    because: "sandboxes/ports.ts says what sandboxes need of templates; context.ts brings the two together",
+  },
+  {
+    name: "ports of templates",
+    files: /^packages\/server\/src\/templates\//,
+    except: TESTS,
+    forbidden: /^packages\/server\/src\/sandboxes\/(?!ports\.ts$)/,
+    because: "templates/builds/ports.ts says what builds need of sandboxes; context.ts brings the two together",
+  },
+  {
+    name: "engine",
+    files: /^packages\/server\/src\/sandboxes\/engine\//,
+    except: TESTS,
+    forbidden: /^packages\/server\/src\/sandboxes\/(?:transitions|create|upkeep|snapshots)\//,
+    because:
+      "the engine runs transitions and knows none by name; those that it begins by itself are given to it (engine/own-transitions.ts)",
+  },
+  {
     name: "agent services",
     files: /^packages\/agent\/src\/(process|pty|files|cgroup|metrics)\//,
     except: /\.test\.tsx?$|\/fixtures\/|^packages\/agent\/src\/\w+\/(http|rpc)\//,

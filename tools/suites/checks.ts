@@ -1,4 +1,5 @@
 import { checkBoundaries } from "../checks/boundaries.ts";
+import { checkCircles } from "../checks/circles.ts";
 import { checkCycles } from "../checks/cycles.ts";
 import { deadExports } from "../checks/dead-exports.ts";
 import { checkPatterns } from "../checks/patterns.ts";
@@ -51,11 +52,11 @@ export const types: Suite = {
 export const boundaries: Suite = {
   name: "boundaries",
   proves:
-    "imports follow the table and form no cycle, other files use every export, only config.ts reads the environment, only main.ts ends the process",
+    "imports follow the table and form no cycle of files and no circle of directories, other files use every export, only config.ts reads the environment, only main.ts ends the process",
   limitMs: 30_000,
   run: async () => {
     const sources = sourceFiles(["ts", "tsx"]);
-    const findings = [...sources.flatMap(checkBoundaries), ...checkCycles(sources), ...deadExports(sources)];
+    const findings = [...sources.flatMap(checkBoundaries), ...checkCycles(sources), ...checkCircles(sources), ...deadExports(sources)];
     const lines = findings.map((found) => `${found.path}:${found.line}: ${found.message}`);
     return lines.length > 0 ? failedOne(lines.join("\n")) : passedOne();
   },

@@ -3,8 +3,13 @@ import { join, resolve } from "node:path";
 import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { z } from "zod";
-import { type ProxySettings, parseListed } from "./registry/reach.ts";
-import type { Overcommit } from "./sandboxes/create/capacity-gate.ts";
+import { type ProxySettings, parseListed } from "./registry-hosts.ts";
+
+/** By which factor the limits of all sandboxes together may exceed what the machine has of a resource; at least 1. */
+export interface Overcommit {
+  readonly memory: number;
+  readonly disk: number;
+}
 
 /** Effective settings of the server. */
 export interface ServerConfig {

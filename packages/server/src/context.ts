@@ -13,7 +13,7 @@ import type { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { Admission } from "./sandboxes/create/admission.ts";
-import { type Authorities, NO_AUTHORITIES } from "./sandboxes/create/authorities.ts";
+import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
 import { CapacityGate } from "./sandboxes/create/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create/create-gate.ts";
 import { Idempotency } from "./sandboxes/create/idempotency.ts";
@@ -25,6 +25,8 @@ import { ForkService } from "./sandboxes/snapshots/fork-service.ts";
 import { RollbackService } from "./sandboxes/snapshots/rollback-service.ts";
 import { SnapshotService } from "./sandboxes/snapshots/snapshot-service.ts";
 import { newSeed, Tokens } from "./sandboxes/tokens.ts";
+import { answerFor } from "./sandboxes/transitions/adopt.ts";
+import { TRANSITIONS } from "./sandboxes/transitions/index.ts";
 import { Liveness, livenessSettings } from "./sandboxes/upkeep/liveness.ts";
 import { Quarantine, type QuarantineParts } from "./sandboxes/upkeep/quarantine.ts";
 import { adoptAll } from "./sandboxes/upkeep/restart.ts";
@@ -33,7 +35,7 @@ import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import type { Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
-import { assembleTemplates } from "./templates/assemble.ts";
+import { assembleTemplates } from "./assemble-templates.ts";
 import { type BuildSettings, noBuildSettings } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
 import { Volumes } from "./volumes/volumes.ts";
@@ -154,7 +156,8 @@ const rulesOf = (config: ServerConfig, store: Store, clock: Clock) => ({
 });
 const gateOf = ({ maxCreates, maxQueuedCreates }: ServerConfig, clock: Clock) =>
   new CreateGate({ concurrent: maxCreates, queued: maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
-const engineOf = (parts: EngineParts, observer?: StepObserver): Engine => new Engine({ ...parts, ...(observer && { observer }) });
+const engineOf = (parts: EngineParts, observer?: StepObserver): Engine =>
+  new Engine({ ...parts, ...(observer && { observer }) }, { ...TRANSITIONS, answerFor });
 
 function* limitsOf({ sandboxes }: Engine): Iterable<ResourceLimits> {
   for (const { record } of sandboxes.all()) yield record.facts.resources;

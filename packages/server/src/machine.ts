@@ -1,7 +1,7 @@
 import type { StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
-import type { Authorities } from "./sandboxes/create/authorities.ts";
+import type { Authorities } from "./sandboxes/authorities.ts";
 import type { TemplateSpec } from "./store/index.ts";
 import type { BuildSettings } from "./templates/builds/stage/build-settings.ts";
 

@@ -16,7 +16,7 @@ import type { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import type { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import type { Store, StoreLock } from "./store/index.ts";
 import { checkStoreIdentity } from "./store-identity.ts";
-import { uploadTarget } from "./templates/assemble.ts";
+import { uploadTarget } from "./assemble-templates.ts";
 
 /** A running server. */
 export interface RunningServer {

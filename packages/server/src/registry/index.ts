@@ -5,7 +5,7 @@ export type { InstalledImage, InstallOptions, PullProgress } from "./install.ts"
 export type { RegistryCredentials } from "./login.ts";
 export * from "./pull.ts";
 export * from "./push.ts";
-export { type ProxySettings, parseListed, Reach, type ReachOptions } from "./reach.ts";
+export { Reach, type ReachOptions } from "./reach.ts";
 export * from "./reference.ts";
 export * from "./settings.ts";
 export { Transport, type TransportOptions } from "./transport.ts";

@@ -2,19 +2,11 @@ import { lookup as lookupName } from "node:dns/promises";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { AppError, unlessAborted } from "@boxyard/core";
+import { isLoopback, type ListedRegistry, type ProxySettings, parseListed } from "../registry-hosts.ts";
 import { isPublicAddress, plainAddress } from "./public-address.ts";
-import { isLoopback } from "./reference.ts";
 
 /** Gives the addresses of a host name; none if the name does not exist. */
 export type NameLookup = (host: string) => Promise<readonly string[]>;
-
-/** The machine's proxy, as its environment names it. */
-export interface ProxySettings {
-  readonly https?: string;
-  readonly http?: string;
-  /** `NO_PROXY`: hosts and domains that are reached without it, or `*`. */
-  readonly noProxy: string;
-}
 
 export interface ReachOptions {
   /** Registries that may be on this machine or in a private network: `HOST` or `HOST:PORT`; with `http://` in front for one without TLS. */
@@ -28,20 +20,13 @@ export interface ReachOptions {
   readonly ownAddresses?: () => readonly string[];
 }
 
-interface Listed {
-  readonly hostname: string;
-  /** Empty: any port. */
-  readonly port: string;
-  readonly plain: boolean;
-}
-
 /**
  * Decides which addresses the server may fetch images from. Tenants name registries, and registries name token servers and addresses of layers, so
  * both could make the server fetch from networks that only this machine can reach. Allowed are public addresses with TLS, and what the operator
  * has listed.
  */
 export class Reach {
-  private readonly listed: readonly Listed[];
+  private readonly listed: readonly ListedRegistry[];
   private readonly tokenServers: Readonly<Record<string, readonly string[]>>;
   private readonly proxy: ProxySettings;
   private readonly lookup: NameLookup;
@@ -110,8 +95,8 @@ export class Reach {
     return isPublicAddress(address) && !this.ownAddresses().map(plainAddress).includes(plainAddress(address));
   }
 
-  private entryOf(url: URL): Listed | undefined {
-    const isPort = ({ port, plain }: Listed) => port === "" || port === (url.port || (plain ? "80" : "443"));
+  private entryOf(url: URL): ListedRegistry | undefined {
+    const isPort = ({ port, plain }: ListedRegistry) => port === "" || port === (url.port || (plain ? "80" : "443"));
     return this.listed.find((entry) => entry.hostname === url.hostname && isPort(entry));
   }
 
@@ -122,14 +107,6 @@ export class Reach {
       { reason: "registry_not_allowed" },
     );
   }
-}
-
-/** Parses `[http://]HOST[:PORT]`. Throws `RangeError` or `TypeError` for other text. */
-export function parseListed(entry: string): Listed {
-  const [, scheme, host, port = ""] = /^(https?:\/\/)?(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]]+)(?::(\d{1,5}))?$/.exec(entry) ?? [];
-  if (host === undefined) throw new RangeError(`'${entry}' is not a registry`);
-  const { hostname } = new URL(`https://${host}/`);
-  return { hostname, port, plain: scheme === "http://" || (scheme === undefined && isLoopback(host)) };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { formatReference, isLoopback, parseImageReference } from "./reference.ts";
+import { isLoopback } from "../registry-hosts.ts";
+import { formatReference, parseImageReference } from "./reference.ts";
 import { Transport } from "./transport.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;

@@ -77,9 +77,3 @@ export const manifestName = ({ tag, digest }: ImageReference): string => digest 
 export function formatReference({ registry, repository, tag, digest }: ImageReference): string {
   return `${registry}/${repository}${tag === undefined ? "" : `:${tag}`}${digest === undefined ? "" : `@${digest}`}`;
 }
-
-/** True for loopback addresses, where plain HTTP is safe. */
-export function isLoopback(registry: string): boolean {
-  const host = registry.replace(/:\d+$/, "");
-  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
-}

@@ -1,4 +1,3 @@
-import type { AgentAccess } from "@boxyard/agent-client";
 import type { Clock } from "@boxyard/core";
 import type { LayerInfo } from "@boxyard/driver";
 import type { Admission } from "./create/admission.ts";
@@ -30,7 +29,7 @@ export class BuildSandboxes {
   }
 
   /** Makes a sandbox; returns it when it runs, with the access to its agent. */
-  async open(wanted: BuildSandbox, signal: AbortSignal): Promise<{ sandbox: Sandbox; agent: AgentAccess }> {
+  async open(wanted: BuildSandbox, signal: AbortSignal) {
     const { engine, admission, capacity, tokens, clock } = this.parts;
     const record = newBuildRecord(wanted, clock.now());
     const sandbox = await capacity.run(record.facts.resources, async () => {
@@ -38,7 +37,11 @@ export class BuildSandboxes {
       await engine.make(admitted, createTransition, NO_TEMPLATE, { signal });
       return admitted;
     });
-    return { sandbox, agent: { address: addressOf(sandbox), accessToken: tokens.access(sandbox.id) } };
+    return {
+      agent: { address: addressOf(sandbox), accessToken: tokens.access(sandbox.id) },
+      commit: (leaveOut: readonly string[], signal: AbortSignal) => this.commit(sandbox, leaveOut, signal),
+      close: () => this.close(sandbox),
+    };
   }
 
   /** Makes a sandbox of a template, waits until its start command is ready, captures it as the snapshot `id`, and removes it. */
@@ -57,14 +60,14 @@ export class BuildSandboxes {
   }
 
   /** Makes a layer of all changes of the sandbox's disk, but for the paths of `leaveOut`. Processes that still run are frozen meanwhile. */
-  async commit(sandbox: Sandbox, leaveOut: readonly string[], signal: AbortSignal): Promise<LayerInfo> {
+  private async commit(sandbox: Sandbox, leaveOut: readonly string[], signal: AbortSignal): Promise<LayerInfo> {
     const { promise, resolve } = Promise.withResolvers<LayerInfo>();
     await this.parts.engine.run(sandbox, commitLayer, { leaveOut, made: resolve }, { signal });
     return promise;
   }
 
   /** Removes a sandbox. Repeatable; never throws: if the removal fails, the sweep tries again. */
-  async close(sandbox: Sandbox): Promise<void> {
+  private async close(sandbox: Sandbox): Promise<void> {
     await this.parts.engine.end(sandbox, "requested").catch(() => {});
   }
 }

@@ -77,6 +77,9 @@ export function removalFailure(error: unknown): unknown {
   return new AppError("unavailable", message, { reason: "removal_pending", details: { retryAfter: 5 }, cause: error });
 }
 
+/** True when the machine has no room (`CapacityGate`). */
+export const isNoRoom = (error: unknown): error is AppError => error instanceof AppError && error.reason === "sandbox_capacity_unavailable";
+
 const NO_PLACE = "too_many_sandboxes";
 
 /** The largest number of sandboxes of users run already (`Admission`). */

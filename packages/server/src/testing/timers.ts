@@ -10,15 +10,17 @@ type Start = (callback: (...args: unknown[]) => void, ms?: number, ...args: unkn
 export function watchTimers(): WatchedTimers {
   const { setTimeout, setInterval, clearTimeout, clearInterval } = globalThis;
   const running = new Map<unknown, string>();
-  const watch = (start: Start, isOnce: boolean) => (callback: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
-    const fire = (...given: unknown[]) => {
-      if (isOnce) running.delete(timer);
-      callback(...given);
+  const watch =
+    (start: Start, isOnce: boolean) =>
+    (callback: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
+      const fire = (...given: unknown[]) => {
+        if (isOnce) running.delete(timer);
+        callback(...given);
+      };
+      const timer = start(fire, ms, ...args);
+      running.set(timer, new Error(`${ms} ms`).stack ?? "");
+      return timer;
     };
-    const timer = start(fire, ms, ...args);
-    running.set(timer, new Error(`${ms} ms`).stack ?? "");
-    return timer;
-  };
   const clear = (end: (timer: never) => void) => (timer: unknown) => {
     running.delete(timer);
     end(timer as never);

@@ -3,7 +3,8 @@ import { AppError, newSandboxId } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
 import { pointsOf } from "../../sandboxes/engine/transition.ts";
-import { SEQUENCES, TRANSITIONS } from "../../sandboxes/transitions/index.ts";
+import { SEQUENCES } from "../../sandboxes/sequences.ts";
+import { TRANSITIONS } from "../../sandboxes/transitions/index.ts";
 import { holdAt, Place } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
 

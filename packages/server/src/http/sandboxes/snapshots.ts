@@ -1,6 +1,6 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import type { ListedSnapshot } from "../../templates/snapshots/snapshot-catalog.ts";
+import type { ListedSnapshot } from "../../sandboxes/ports.ts";
 import { pageQuery, tokenOf } from "../page-token.ts";
 import { json } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";

@@ -1,5 +1,5 @@
 import type { LogLevel, routes } from "@boxyard/spec/platform";
-import { checkHash } from "../../templates/builds/order/uploads.ts";
+import { checkHash } from "../../templates/builds/uploads.ts";
 import { publicUrl } from "../public-url.ts";
 import { json, noContent } from "../responses.ts";
 import { presentLine, presentProgress } from "./present.ts";

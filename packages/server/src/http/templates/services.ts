@@ -1,9 +1,9 @@
 import type { ServerConfig } from "../../config.ts";
+import type { Triggers } from "../../templates/builds/base/triggers.ts";
 import type { Builds } from "../../templates/builds/builds.ts";
-import type { Uploads } from "../../templates/builds/order/uploads.ts";
+import type { Uploads } from "../../templates/builds/uploads.ts";
 import type { Catalog } from "../../templates/catalog.ts";
 import type { TemplateImages } from "../../templates/images/template-images.ts";
-import type { Triggers } from "../../templates/images/triggers.ts";
 import type { TagHistory } from "../../templates/tag-history.ts";
 import type { TemplateLists } from "../../templates/template-lists.ts";
 import type { Templates } from "../../templates/templates.ts";

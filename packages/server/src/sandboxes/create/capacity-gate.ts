@@ -1,12 +1,7 @@
 import { AppError, type Clock } from "@boxyard/core";
 import { errnoOf, isTransientErrno } from "@boxyard/core/node";
 import type { Capacity, ResourceLimits, SandboxDriver } from "@boxyard/driver";
-
-/** By which factor the limits of all sandboxes together may exceed what the machine has of a resource; at least 1. */
-export interface Overcommit {
-  readonly memory: number;
-  readonly disk: number;
-}
+import type { Overcommit } from "../../config.ts";
 
 export interface CapacityGateParts {
   readonly driver: Pick<SandboxDriver, "capacity" | "reclaim">;
@@ -139,11 +134,6 @@ const claimOf = (wanted: ResourceLimits, takenBytes = 0): Claim => ({
   diskBytes: Math.min(wanted.diskBytes, LEAST.diskBytes),
   isDone: false,
 });
-
-/** True for a refusal of this gate. */
-export function isNoRoom(error: unknown): error is AppError {
-  return error instanceof AppError && error.reason === "sandbox_capacity_unavailable";
-}
 
 /** A machine whose account cannot be read for now (no descriptors are left, for example) has no room. */
 function unknownRoom(error: unknown): unknown {

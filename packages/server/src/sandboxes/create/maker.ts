@@ -1,6 +1,6 @@
 import type { SandboxRecord } from "../../store/index.ts";
-import type { Templates } from "../../templates/templates.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { TemplateSource } from "../ports.ts";
 import { createFailure } from "../problems.ts";
 import { type CreateTemplate, createTransition } from "../transitions/create.ts";
 import type { Admission } from "./admission.ts";
@@ -10,7 +10,7 @@ export interface MakerParts {
   readonly engine: Engine;
   readonly admission: Admission;
   readonly capacity: CapacityGate;
-  readonly templates: Templates;
+  readonly templates: Pick<TemplateSource, "countSpawn">;
 }
 
 /**

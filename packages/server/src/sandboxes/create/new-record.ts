@@ -9,8 +9,9 @@ import type {
   TemplateSpec,
   TemplateVersion,
 } from "../../store/index.ts";
-import { mostProcesses } from "../most-processes.ts";
+import { mostProcesses } from "../../most-processes.ts";
 import { newInitKey } from "../tokens.ts";
+import { CREATE_MS } from "../transitions/create.ts";
 
 /** A checked request for a new sandbox. */
 export interface CreateSandbox {
@@ -22,8 +23,6 @@ export interface CreateSandbox {
   readonly volumes?: readonly SandboxVolume[];
 }
 
-/** Longest time of a create, from its first step to its last. */
-export const CREATE_MS = 45_000;
 /** Most processes and threads of one sandbox; small ones have fewer. */
 const MAX_PROCESSES = 2048;
 

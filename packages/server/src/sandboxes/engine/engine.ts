@@ -1,13 +1,9 @@
 import { AppError, type SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.ts";
-import { isNoRoom } from "../create/capacity-gate.ts";
-import { isNoPlace, sandboxNotFound } from "../problems.ts";
-import { type Answer, answerFor } from "../transitions/adopt.ts";
-import { kill } from "../transitions/kill.ts";
-import { pause } from "../transitions/pause.ts";
-import { resume } from "../transitions/resume.ts";
+import { isNoPlace, isNoRoom, sandboxNotFound } from "../problems.ts";
 import { LivingSandboxes } from "./living.ts";
+import type { Answer, OwnTransitions } from "./own-transitions.ts";
 import type { EngineParts } from "./parts.ts";
 import { pauseAtEnd } from "./pause-at-end.ts";
 import { mayWake, Reach } from "./reach.ts";
@@ -27,11 +23,13 @@ const LEAST_WAKE_MS = 300_000;
 export class Engine {
   readonly sandboxes = new LivingSandboxes();
   private readonly parts: EngineParts;
+  private readonly own: OwnTransitions;
   private readonly reach: Reach;
   private isClosed = false;
 
-  constructor(parts: EngineParts) {
+  constructor(parts: EngineParts, own: OwnTransitions) {
     this.parts = parts;
+    this.own = own;
     this.reach = new Reach(parts, {
       due: (id) => void this.onDue(id),
       wanted: (sandbox) => this.wake(sandbox),
@@ -130,7 +128,7 @@ export class Engine {
     this.sandboxes.add(sandbox);
     return sandbox.queue.run(async () => {
       if (known && !known.pending) return { next: "keep" };
-      const answer = await answerFor(this.parts, sandbox.record, handle);
+      const answer = await this.own.answerFor(this.parts, sandbox.record, handle);
       await this.settle(sandbox, answer);
       return answer;
     });
@@ -167,7 +165,7 @@ export class Engine {
   }
 
   private async remove(sandbox: Sandbox, cause: EndCause, hasIntent = false): Promise<void> {
-    await this.perform(sandbox, kill, { cause }, { hasIntent });
+    await this.perform(sandbox, this.own.kill, { cause }, { hasIntent });
   }
 
   private async onDue(id: SandboxId): Promise<void> {
@@ -188,7 +186,7 @@ export class Engine {
       if (sandbox.state !== "paused" || !mayWake(sandbox.record) || this.isClosed) return;
       const timeoutMs = Math.max(sandbox.record.facts.timeoutMs, LEAST_WAKE_MS);
       try {
-        await this.parts.admission.holdPlace(sandbox, () => this.perform(sandbox, resume, { timeoutMs, memory: true }, {}));
+        await this.parts.admission.holdPlace(sandbox, () => this.perform(sandbox, this.own.resume, { timeoutMs, memory: true }, {}));
       } catch (error) {
         // The transition logs the error, and the sandbox stays paused.
         return isNoRoom(error) || isNoPlace(error) ? error : undefined;
@@ -201,7 +199,7 @@ export class Engine {
     const isDue = () => sandbox.state === "running" && sandbox.record.endAt <= this.parts.clock.now();
     await sandbox.queue.run(async () => {
       if (!isDue()) return this.reach.follow(sandbox);
-      const next = await pauseAtEnd(this.parts, sandbox, memory, (input) => this.perform(sandbox, pause, input, {}));
+      const next = await pauseAtEnd(this.parts, sandbox, memory, (input) => this.perform(sandbox, this.own.pause, input, {}));
       if (next === "end") await this.remove(sandbox, "pause_failed");
       else if (typeof next === "object") await this.write(sandbox, next, { first: "memory", ignoresStore: true });
     });

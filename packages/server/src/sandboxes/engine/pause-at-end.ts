@@ -1,6 +1,6 @@
 import { isAppError } from "@boxyard/core";
 import { isStoreAway } from "../../store/store-fault.ts";
-import type { PauseInput } from "../transitions/pause.ts";
+import type { PauseInput } from "./own-transitions.ts";
 import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
 

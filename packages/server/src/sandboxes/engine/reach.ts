@@ -3,7 +3,7 @@ import type { AgentAddress } from "@boxyard/driver";
 import { actAs, SERVER } from "../../actor.ts";
 import type { Guarded } from "../../proxy/route-table.ts";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
-import { Evictor } from "../upkeep/evictor.ts";
+import { Evictor } from "./evictor.ts";
 import type { EngineParts } from "./parts.ts";
 import { Incarnation, type Sandbox } from "./sandbox.ts";
 

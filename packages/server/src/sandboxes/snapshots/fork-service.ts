@@ -3,7 +3,7 @@ import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
 import type { Store } from "../../store/index.ts";
 import { checkTimeout } from "../create/create-request.ts";
 import type { Idempotency } from "../create/idempotency.ts";
-import { type ForkContext, type Forked, type ForkParts, fork } from "../transitions/fork.ts";
+import { type ForkContext, type Forked, type ForkParts, fork } from "./fork.ts";
 import { captureFailure } from "../transitions/snapshot.ts";
 
 export interface ForkServiceParts extends ForkParts {

@@ -1,17 +1,17 @@
 import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
 import type { TemplateVersion } from "../../store/index.ts";
-import type { Templates } from "../../templates/templates.ts";
 import type { Admission } from "../create/admission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import { failedVerb } from "../failed-verb.ts";
+import type { TemplateSource } from "../ports.ts";
 import { rollback } from "../transitions/rollback.ts";
 
 export interface RollbackServiceParts {
   readonly engine: Engine;
   readonly admission: Pick<Admission, "holdPlace">;
-  readonly templates: Templates;
+  readonly templates: Pick<TemplateSource, "resolve">;
 }
 
 /** Rolls sandboxes back to their snapshots. */
@@ -40,7 +40,7 @@ export class RollbackService {
   }
 }
 
-function versionOf(templates: Templates, teamId: TeamId, snapshotId: string): TemplateVersion {
+function versionOf(templates: Pick<TemplateSource, "resolve">, teamId: TeamId, snapshotId: string): TemplateVersion {
   try {
     return templates.resolve(teamId, snapshotId, "snapshotID");
   } catch (error) {

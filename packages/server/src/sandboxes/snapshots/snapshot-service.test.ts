@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { TeamId } from "@boxyard/core";
-import type { ListedSnapshot } from "../../templates/snapshots/snapshot-catalog.ts";
+import type { ListedSnapshot } from "../ports.ts";
 import { type SnapshotQuery, SnapshotService, type SnapshotServiceParts } from "./snapshot-service.ts";
 
 const TEAM = "team" as TeamId;

@@ -1,14 +1,14 @@
 import type { SandboxId, TeamId } from "@boxyard/core";
 import type { Pins } from "../../images/pins.ts";
 import { newestFirst, type Page, type PageQuery, type Position, pageIn } from "../../page.ts";
-import type { ListedSnapshot, SnapshotCatalog, SnapshotFilter } from "../../templates/snapshots/snapshot-catalog.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { ListedSnapshot, SnapshotFilter, SnapshotNotes } from "../ports.ts";
 import { captureFailure, snapshot } from "../transitions/snapshot.ts";
 import type { SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
 
 export interface SnapshotServiceParts {
   readonly engine: Engine;
-  readonly snapshotCatalog: SnapshotCatalog;
+  readonly snapshotCatalog: SnapshotNotes;
   readonly snapshotKeeper: SnapshotKeeper;
   readonly pins: Pins;
 }

@@ -1,32 +1,12 @@
 import { isAppError, type LivingState } from "@boxyard/core";
-import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
-import type { EngineParts } from "../engine/parts.ts";
-import type { RecordChange } from "../engine/transition.ts";
+import type { Answer, AnswerFor } from "../engine/own-transitions.ts";
 import { modeOf } from "./pause.ts";
-
-/**
- * What becomes of a sandbox that an earlier server has left.
- * - `running`, `paused`: the sandbox goes on in that state; `change` is written with the move if the record has another state.
- * - `remove`: the sandbox is removed, for the cause.
- * - `later`: the driver cannot tell now. That does not end a sandbox: the sweep asks again.
- * - `damaged`: the driver cannot read its own record of the sandbox. The sandbox is put in quarantine, and the sweep asks again.
- * - `keep`: nothing is to be done; the sandbox was adopted before.
- */
-export type Answer =
-  | { readonly next: "running"; readonly address: AgentAddress; readonly change?: RecordChange }
-  | { readonly next: "paused"; readonly change?: RecordChange }
-  | { readonly next: "remove"; readonly cause: EndCause }
-  | { readonly next: "later" }
-  | { readonly next: "damaged" }
-  | { readonly next: "keep" };
-
-type Ask = (parts: EngineParts, record: SandboxRecord, handle: SandboxHandle | undefined) => Promise<Answer>;
 
 const remove = (cause: EndCause): Answer => ({ next: "remove", cause });
 
 /** The processes go on if the driver has them in the incarnation of the record; frozen processes are thawed first. */
-const recover: Ask = async ({ driver, events }, record, handle) => {
+const recover: AnswerFor = async ({ driver, events }, record, handle) => {
   if (!handle) return remove("lost");
   try {
     const status = await driver.recover(handle);
@@ -49,7 +29,7 @@ const recover: Ask = async ({ driver, events }, record, handle) => {
 const wasInterrupted = ({ state }: SandboxRecord) => ["pausing", "snapshotting", "rollingBack", "rebooting"].includes(state);
 
 /** A pause is finished if the driver has memory and disk whole; else it is undone. */
-const finishOrUndoPause: Ask = async (parts, record, handle) => {
+const finishOrUndoPause: AnswerFor = async (parts, record, handle) => {
   const { driver, events } = parts;
   if (driver.capabilities.checkpoint === "none") return recover(parts, record, handle);
   if (!handle) return remove("lost");
@@ -66,7 +46,7 @@ const finishOrUndoPause: Ask = async (parts, record, handle) => {
 };
 
 /** A generation is kept until its resume is done, so the resume can be tried again. The incarnation that was being started is ended. */
-const backToPaused: Ask = async (parts, record, handle) => {
+const backToPaused: AnswerFor = async (parts, record, handle) => {
   const { driver, events } = parts;
   if (!handle) return remove("lost");
   try {
@@ -84,19 +64,19 @@ const backToPaused: Ask = async (parts, record, handle) => {
  * The processes of the sandbox were being replaced. This is undone: the saved state of the sandbox stays, and its owner or a request resumes it. If the
  * record has a pause mode, its incarnation is that of the new processes, or the sandbox was paused before.
  */
-const undoReplacement: Ask = async (parts, record, handle) => {
+const undoReplacement: AnswerFor = async (parts, record, handle) => {
   const { pauseMode, ...settings } = record.settings;
   const answer = await (pauseMode === undefined ? finishOrUndoPause : backToPaused)(parts, record, handle);
   return answer.next === "running" ? { ...answer, change: { settings } } : answer;
 };
 
 /** A paused sandbox has no processes to look for, and is never removed for lack of them. */
-const stayPaused: Ask = async () => ({ next: "paused" });
-const removeUnfinished: Ask = async () => remove("unfinished");
-const finishRemoval: Ask = async (_parts, record) => remove(record.reason ?? "unknown");
+const stayPaused: AnswerFor = async () => ({ next: "paused" });
+const removeUnfinished: AnswerFor = async () => remove("unfinished");
+const finishRemoval: AnswerFor = async (_parts, record) => remove(record.reason ?? "unknown");
 
 /** For each state in which a dead server can leave a sandbox: what the next server does. */
-export const ANSWERS: Readonly<Record<LivingState, Ask>> = {
+export const ANSWERS: Readonly<Record<LivingState, AnswerFor>> = {
   creating: removeUnfinished,
   running: recover,
   pausing: finishOrUndoPause,
@@ -110,7 +90,7 @@ export const ANSWERS: Readonly<Record<LivingState, Ask>> = {
 };
 
 /** What this server does with a sandbox that an earlier server has left. A build ends with its server, so its sandbox is removed. */
-export const answerFor: Ask = async (parts, record, handle) => {
+export const answerFor: AnswerFor = async (parts, record, handle) => {
   if (record.owner.kind === "build" && record.state !== "killing") return remove("owner_gone");
   return record.state === "dead" ? { next: "keep" } : ANSWERS[record.state](parts, record, handle);
 };

@@ -1,13 +1,15 @@
 import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
 import { AppError, type Step } from "@boxyard/core";
 import type { SandboxSpec, SnapshotRef } from "@boxyard/driver";
+import { readyOfSandbox, untilReady } from "../../ready/ready.ts";
 import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec } from "../../store/index.ts";
-import { readyOfSandbox, untilReady } from "../../templates/ready.ts";
 import { toDriver } from "../../volumes/mounts.ts";
-import { CREATE_MS } from "../create/new-record.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
+
+/** Longest time of a create, from its first step to its last. */
+export const CREATE_MS = 45_000;
 
 /** Clients find the start command among a sandbox's processes by this tag (docs/contract/client.md, A process). */
 const START_TAG = "start-command";

@@ -1,9 +1,7 @@
-import type { AnySequence } from "../engine/sequence.ts";
 import type { AnyTransition } from "../engine/transition.ts";
 import { bootAnew } from "./boot-anew.ts";
 import { commitLayer } from "./commit-layer.ts";
 import { createTransition } from "./create.ts";
-import { fork } from "./fork.ts";
 import { kill } from "./kill.ts";
 import { pause } from "./pause.ts";
 import { resume } from "./resume.ts";
@@ -25,8 +23,5 @@ export const TRANSITIONS = {
   bootAnew,
   commitLayer,
 } as const satisfies Readonly<Record<string, AnyTransition>>;
-
-/** Every list of steps over several sandboxes; the same suites run over these. */
-export const SEQUENCES = { fork } as const satisfies Readonly<Record<string, AnySequence>>;
 
 export type TransitionName = keyof typeof TRANSITIONS;

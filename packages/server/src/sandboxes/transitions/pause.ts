@@ -1,17 +1,12 @@
 import { AppError, type Cleanup, type SandboxState, type Step } from "@boxyard/core";
 import type { PauseMode } from "../../store/index.ts";
+import type { PauseInput } from "../engine/own-transitions.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
 
 /** From the freeze to the last byte on the disk: enough for much memory on a slow disk. */
 export const PAUSE_MS = 10 * 60_000;
-
-export interface PauseInput {
-  readonly memory: boolean;
-  /** False: the agent is not asked to freeze its commands, because it may hang. The driver freezes the whole sandbox. Only without memory. */
-  readonly asksAgent?: boolean;
-}
 
 export interface Keeping extends TransitionContext {
   /** True after memory and disk were saved. From then on the pause cannot be undone, and the sandbox has no processes even if a later step fails. */

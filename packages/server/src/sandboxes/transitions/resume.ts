@@ -1,22 +1,16 @@
 import type { InitBody } from "@boxyard/agent-client";
 import { AppError, type Cleanup, type Step } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
-import { isNoRoom } from "../create/capacity-gate.ts";
+import type { ResumeInput } from "../engine/own-transitions.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { RecordChange, Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
+import { isNoRoom } from "../problems.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
 
 /** Enough to read much memory from a slow disk, and for the agent's answer. */
 export const RESUME_MS = 5 * 60_000;
-
-export interface ResumeInput {
-  /** How long the sandbox lives from now on. */
-  readonly timeoutMs: number;
-  /** False: the sandbox boots from its disk, even if its memory was kept. */
-  readonly memory: boolean;
-}
 
 export interface ResumeContext extends TransitionContext, ResumeInput {}
 

@@ -4,10 +4,11 @@ import { eventually } from "@boxyard/testkit";
 import { holdAt, Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
 import { type AnyTransition, pointsOf } from "../engine/transition.ts";
+import { SEQUENCES } from "../sequences.ts";
 import { ANSWERS } from "./adopt.ts";
 import { bootAnew } from "./boot-anew.ts";
 import { commitLayer } from "./commit-layer.ts";
-import { SEQUENCES, TRANSITIONS, type TransitionName } from "./index.ts";
+import { TRANSITIONS, type TransitionName } from "./index.ts";
 
 const LIVING = Object.keys(MOVES).filter((state) => state !== "dead") as LivingState[];
 const transitions = Object.values(TRANSITIONS) as readonly AnyTransition[];

@@ -1,8 +1,8 @@
 import { isAppError, type TeamId, type TemplateId } from "@boxyard/core";
 import type { KeptSpec, SandboxHandle } from "@boxyard/driver";
 import type { SandboxRecord, SandboxSettings, TemplateSpec } from "../../store/records.ts";
-import type { Templates } from "../../templates/templates.ts";
 import type { EngineParts } from "../engine/parts.ts";
+import type { TemplateSource } from "../ports.ts";
 import { newInitKey } from "../tokens.ts";
 import { initBodyOf } from "../transitions/create.ts";
 
@@ -13,7 +13,7 @@ const HAND_OVER_MS = 15_000;
 export const UNKNOWN_OF_ORPHAN = ["metadata", "environment", "end time", "what happens at its end"] as const;
 
 export interface AdoptionParts extends Pick<EngineParts, "agent" | "authorities" | "clock" | "driver" | "events" | "tokens"> {
-  readonly templates: Templates;
+  readonly templates: Pick<TemplateSource, "get" | "resolve">;
   /** The team that owns adopted orphans: a store has one. */
   readonly teamId: TeamId;
 }

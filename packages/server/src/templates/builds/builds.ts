@@ -4,7 +4,6 @@ import type { DriverCapabilities } from "@boxyard/driver";
 import type { StartBuild } from "@boxyard/spec/platform";
 import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
-import type { SnapshotKeeper } from "../../sandboxes/upkeep/snapshot-keeper.ts";
 import type { BuildLogLine, BuildRecord, LogLines, LogsAt, TemplateSpec } from "../../store/index.ts";
 import { isTemplateReference } from "../reference.ts";
 import type { Templates } from "../templates.ts";
@@ -15,15 +14,16 @@ import { BuildLog } from "./log/build-log.ts";
 import { explain } from "./log/explain.ts";
 import { type BuildJob, BuildQueue } from "./order/build-queue.ts";
 import { toOrder } from "./order/read-order.ts";
+import type { SnapshotHolder } from "./ports.ts";
 import { runBuild } from "./run-build.ts";
 import { atPoint } from "./stage/build-points.ts";
 import type { BuildSettings } from "./stage/build-settings.ts";
-import type { StageDeps } from "./stage/stage-run.ts";
 import { LEAST_MAX_LAYERS } from "./stage/workspace.ts";
+import type { StageDeps } from "./stage-run.ts";
 
 export interface BuildsDeps extends Omit<StageDeps, "settings">, KeepStartedDeps {
   readonly settings: () => Promise<BuildSettings>;
-  readonly snapshotKeeper: SnapshotKeeper;
+  readonly snapshotKeeper: SnapshotHolder;
   readonly templates: Templates;
   /** Layers that work in progress uses: they are not collected. */
   readonly pins: Pins;

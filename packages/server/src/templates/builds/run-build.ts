@@ -8,9 +8,9 @@ import type { BuildLog } from "./log/build-log.ts";
 import type { BuildOrder } from "./order/build-order.ts";
 import { atPoint } from "./stage/build-points.ts";
 import { Session } from "./stage/session.ts";
-import { type StageContext, type StageDeps, StageRun } from "./stage/stage-run.ts";
 import type { BuildState } from "./stage/state.ts";
 import { withinLimit } from "./stage/workspace.ts";
+import { type StageContext, type StageDeps, StageRun } from "./stage-run.ts";
 import { masker } from "./steps/secrets.ts";
 
 /** Runs one build: stages, steps, the trial of the start command. Returns the spec. Throws `BuildFailure` for failures that the owner can mend. */

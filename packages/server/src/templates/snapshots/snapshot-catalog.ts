@@ -1,4 +1,5 @@
-import { AppError, type Clock, newBuildId, newTemplateId, type SandboxId, type TeamId } from "@boxyard/core";
+import { AppError, type Clock, newBuildId, newTemplateId, type TeamId } from "@boxyard/core";
+import type { ListedSnapshot, SnapshotFilter, SnapshotName } from "../../sandboxes/ports.ts";
 import type { SandboxRecord, SnapshotOrigin, Store, TemplateSpec, TemplateStore, TemplateVersion } from "../../store/index.ts";
 import { type OwnNameDeps, ownName } from "../own-name.ts";
 import { parseTemplateReference } from "../reference.ts";
@@ -11,30 +12,6 @@ export interface SnapshotCatalogDeps extends OwnNameDeps {
   readonly usersOf: (buildIds: ReadonlySet<string>) => readonly string[];
   /** Called when versions were deleted. */
   readonly removed: (versions: readonly TemplateVersion[]) => Promise<void>;
-}
-
-/** The name and tag of a new snapshot. */
-export interface SnapshotName {
-  readonly name?: string;
-  readonly tag: string;
-}
-
-/** A snapshot as clients know it. */
-export interface ListedSnapshot {
-  /** A reference that a create accepts: `team/name:tag`, or `<template id>:tag` for a snapshot without a name. */
-  readonly id: string;
-  /** Every `team/name:tag` that means it; without the tag where that is the default one. */
-  readonly names: readonly string[];
-  readonly sandboxId: SandboxId;
-  readonly buildId: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-}
-
-export interface SnapshotFilter {
-  readonly sandboxId?: string | undefined;
-  /** A name, `name:tag` or an id. */
-  readonly name?: string | undefined;
 }
 
 /** The place under which a source's environment is sealed. */

@@ -1,7 +1,7 @@
 import type { ImageRef, SandboxDriver } from "@boxyard/driver";
+import { imageOf } from "../../images/image-of.ts";
 import type { Pin } from "../../images/pins.ts";
 import type { TemplateSpec } from "../../store/index.ts";
-import { imageOf } from "../builds/stage/state.ts";
 
 /**
  * The image with everything that sandboxes of a version have on their disk: the changes that a snapshot holds above its image become one more layer.

@@ -1,15 +1,16 @@
 import { isAppError, type TeamId } from "@boxyard/core";
+import { imageOf } from "../../../images/image-of.ts";
 import type { RunAs } from "../../../store/index.ts";
 import { wholeImage } from "../../snapshots/whole-image.ts";
 import type { Inherited } from "../finish/finalize.ts";
 import { BuildFailure } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { StageOrder } from "../order/build-order.ts";
-import type { Uploads } from "../order/uploads.ts";
 import { IMAGE_USER } from "../stage/build-settings.ts";
 import type { Part, Session } from "../stage/session.ts";
-import { type BuildState, imageOf } from "../stage/state.ts";
+import type { BuildState } from "../stage/state.ts";
 import { type WorkspaceDeps, withinLimit } from "../stage/workspace.ts";
+import type { Uploads } from "../uploads.ts";
 import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
 import { tellTriggers } from "./registry-images.ts";
 

@@ -1,10 +1,10 @@
 import type { ProcessEnd } from "@boxyard/agent-client";
 import { type Clock, plainCommand } from "@boxyard/core";
 import type { Restrictions } from "@boxyard/driver";
+import { LISTENING_SCRIPT, parseListening } from "../../../ready/probe-scripts.ts";
+import { type ReadyCommands, readyOf, untilReady } from "../../../ready/ready.ts";
 import { tarEnd, tarHeader, tarPadding } from "../../../registry/tar.ts";
 import type { BuildRecord, RunAs, TemplateSpec } from "../../../store/index.ts";
-import { LISTENING_SCRIPT, parseListening } from "../../probe-scripts.ts";
-import { type ReadyCommands, readyOf, untilReady } from "../../ready.ts";
 import { BuildFailure, shown } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { Part, Session } from "../stage/session.ts";

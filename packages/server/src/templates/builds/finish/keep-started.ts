@@ -1,8 +1,7 @@
 import type { SandboxDriver } from "@boxyard/driver";
-import type { BuildSandboxes } from "../../../sandboxes/build-sandboxes.ts";
-import type { Trial } from "../../../sandboxes/create/new-record.ts";
 import type { TemplateSpec } from "../../../store/index.ts";
 import type { BuildLog } from "../log/build-log.ts";
+import type { BuildSandboxes, Trial } from "../ports.ts";
 import { FINALIZE } from "./finalize.ts";
 
 export interface KeepStartedDeps {

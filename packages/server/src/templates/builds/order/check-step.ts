@@ -1,8 +1,8 @@
 import type { TeamId } from "@boxyard/core";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import { STEP_TYPES } from "../steps/steps.ts";
+import { checkHash, type Uploads } from "../uploads.ts";
 import { refuse } from "./refuse.ts";
-import { checkHash, type Uploads } from "./uploads.ts";
 
 const ENV_NAME = /^[^=\0]+$/;
 const MODE = /^[0-7]{1,4}$/;

@@ -2,10 +2,10 @@ import type { TeamId } from "@boxyard/core";
 import type { StartBuild, TemplateStep } from "@boxyard/spec/platform";
 import type { BuildRecord, TemplateVersion } from "../../../store/index.ts";
 import type { Templates } from "../../templates.ts";
+import { checkHash, type Uploads } from "../uploads.ts";
 import type { BuildOrder, StageOrder } from "./build-order.ts";
 import { checkStep } from "./check-step.ts";
 import { refuse } from "./refuse.ts";
-import { checkHash, type Uploads } from "./uploads.ts";
 
 const BASE_IMAGE = /^(?:docker\.io\/)?(?:e2bdev|boxyard)\/base(?::latest)?$/;
 /** Our client resolves this name in Dockerfiles; other clients send it as the name of an image. */

@@ -25,8 +25,3 @@ export function chainKey(previous: string, kind: string, args: readonly string[]
 export function firstKey(kind: string, state: BuildState): string {
   return chainKey("", kind, [...state.image.layers, JSON.stringify(Object.entries(state.env).sort()), state.user, state.workdir]);
 }
-
-/** The image of layers that were made here; its digest is a hash of their list. */
-export function imageOf(layers: readonly string[]): ImageRef {
-  return { digest: `sha256:${createHash("sha256").update(JSON.stringify(layers)).digest("hex")}`, layers };
-}

@@ -1,5 +1,4 @@
 import {
-  type AgentAccess,
   type FileContent,
   getFile,
   type ProcessEnd,
@@ -11,12 +10,11 @@ import {
 } from "@boxyard/agent-client";
 import { type TeamId, type TemplateId, wrapError } from "@boxyard/core";
 import type { ImageRef, SandboxDriver } from "@boxyard/driver";
-import type { BuildSandboxes } from "../../../sandboxes/build-sandboxes.ts";
-import type { Sandbox } from "../../../sandboxes/engine/sandbox.ts";
-import { mostProcesses } from "../../../sandboxes/most-processes.ts";
+import { imageOf } from "../../../images/image-of.ts";
+import { mostProcesses } from "../../../most-processes.ts";
 import { DEFAULT_DISK_MB } from "../../templates.ts";
+import type { BuildSandboxes, OpenSandbox, WantedSandbox } from "../ports.ts";
 import { BUILD_DIRECTORY, type BuildSettings } from "./build-settings.ts";
-import { imageOf } from "./state.ts";
 
 const MIN_MEMORY_MB = 1024;
 const MAX_PROCESSES = 4096;
@@ -43,16 +41,14 @@ export interface WorkspaceOptions {
 export class Workspace {
   private readonly deps: WorkspaceDeps;
   private readonly base: ImageRef;
-  private readonly sandbox: Sandbox;
-  private readonly agent: AgentAccess;
+  private readonly sandbox: OpenSandbox;
   /** True when the next step should get a new sandbox (`LARGE_COMMIT_BYTES`). */
   isFull = false;
 
-  private constructor(deps: WorkspaceDeps, base: ImageRef, { sandbox, agent }: { sandbox: Sandbox; agent: AgentAccess }) {
+  private constructor(deps: WorkspaceDeps, base: ImageRef, sandbox: OpenSandbox) {
     this.deps = deps;
     this.base = base;
     this.sandbox = sandbox;
-    this.agent = agent;
   }
 
   static async open(deps: WorkspaceDeps, options: WorkspaceOptions, signal: AbortSignal): Promise<Workspace> {
@@ -70,33 +66,33 @@ export class Workspace {
 
   /** Runs a command to its end; the build's settings are in its environment. */
   exec(request: ProcessRequest, output: ProcessOutput, signal: AbortSignal): Promise<ProcessEnd> {
-    return runProcess(this.agent, this.withSettings(request), output, signal);
+    return runProcess(this.sandbox.agent, this.withSettings(request), output, signal);
   }
 
   /** Starts a command and lets it go on. */
   start(request: ProcessRequest, output: ProcessOutput, signal: AbortSignal) {
-    return startProcess(this.agent, this.withSettings(request), output, signal);
+    return startProcess(this.sandbox.agent, this.withSettings(request), output, signal);
   }
 
   getFile(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return getFile(this.agent, path, signal);
+    return getFile(this.sandbox.agent, path, signal);
   }
 
   putFile(path: string, content: FileContent, signal: AbortSignal): Promise<void> {
-    return putFile(this.agent, path, content, signal);
+    return putFile(this.sandbox.agent, path, content, signal);
   }
 
   /** Makes a layer of all changes so far, and returns the image with it. Processes that still run are frozen meanwhile. */
   async commit(signal: AbortSignal): Promise<ImageRef> {
-    const { driver, settings, buildSandboxes } = this.deps;
-    const layer = await buildSandboxes.commit(this.sandbox, [BUILD_DIRECTORY, ...Object.keys(settings.files)], signal);
+    const { driver, settings } = this.deps;
+    const layer = await this.sandbox.commit([BUILD_DIRECTORY, ...Object.keys(settings.files)], signal);
     this.isFull = layer.sizeBytes > LARGE_COMMIT_BYTES;
     return withinLimit(driver, [...this.base.layers, layer.digest], signal);
   }
 
   /** Ends the sandbox; repeatable. */
   close(): Promise<void> {
-    return this.deps.buildSandboxes.close(this.sandbox);
+    return this.sandbox.close();
   }
 
   private withSettings(request: ProcessRequest): ProcessRequest {
@@ -104,7 +100,7 @@ export class Workspace {
   }
 }
 
-function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, diskMB }: WorkspaceOptions) {
+function wantedOf({ image, buildId, teamId, templateId, cpuCount, memoryMB, diskMB }: WorkspaceOptions): WantedSandbox {
   const memoryBytes = Math.max(memoryMB, MIN_MEMORY_MB) * 2 ** 20;
   const resources = {
     cpuCount,

@@ -2,10 +2,10 @@ import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import type { ImageRef } from "@boxyard/driver";
 import { BuildFailure } from "../log/build-failure.ts";
-import { MAX_UPLOAD_BYTES } from "../order/uploads.ts";
 import { BUILD_DIRECTORY } from "../stage/build-settings.ts";
 import type { BuildState } from "../stage/state.ts";
 import type { Workspace } from "../stage/workspace.ts";
+import { MAX_UPLOAD_BYTES } from "../uploads.ts";
 import { PACK_EACH_SCRIPT, PACK_SCRIPT, UNPACK_LAYER_SCRIPT } from "./copy-scripts.ts";
 import type { StepContext } from "./step-kind.ts";
 

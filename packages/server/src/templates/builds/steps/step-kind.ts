@@ -1,9 +1,9 @@
 import type { TeamId, TemplateId } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
-import type { Uploads } from "../order/uploads.ts";
 import type { Part, Session } from "../stage/session.ts";
 import type { BuildState } from "../stage/state.ts";
+import type { Uploads } from "../uploads.ts";
 import { expand } from "./expand.ts";
 import type { RunCaches } from "./run-caches.ts";
 

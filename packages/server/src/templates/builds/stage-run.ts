@@ -1,21 +1,22 @@
 import type { Clock, StepObserver, TemplateId } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
-import type { Store } from "../../../store/index.ts";
-import { wholeImage } from "../../snapshots/whole-image.ts";
-import { type Origin, type OriginContext, originOf } from "../base/origin.ts";
-import type { Inherited } from "../finish/finalize.ts";
-import type { BuildLog } from "../log/build-log.ts";
-import type { StageOrder } from "../order/build-order.ts";
-import { COLLECT_SCRIPT, EMPTY_ENVIRONMENT } from "../steps/empty-image.ts";
-import type { RunCaches } from "../steps/run-caches.ts";
-import { OPEN_UP_SCRIPT, OPENED_UP, PROVISION_SCRIPT, USER_SCRIPT } from "../steps/scripts.ts";
-import { secretsKey } from "../steps/secrets.ts";
-import { runStep } from "../steps/steps.ts";
-import { atPoint } from "./build-points.ts";
-import { BUILD_DIRECTORY, IMAGE_USER } from "./build-settings.ts";
-import type { Part, Session } from "./session.ts";
-import { type BuildState, chainKey, firstKey, imageOf } from "./state.ts";
+import { imageOf } from "../../images/image-of.ts";
+import type { Store } from "../../store/index.ts";
+import { wholeImage } from "../snapshots/whole-image.ts";
+import { type Origin, type OriginContext, originOf } from "./base/origin.ts";
+import type { Inherited } from "./finish/finalize.ts";
+import type { BuildLog } from "./log/build-log.ts";
+import type { StageOrder } from "./order/build-order.ts";
+import { atPoint } from "./stage/build-points.ts";
+import { BUILD_DIRECTORY, IMAGE_USER } from "./stage/build-settings.ts";
+import type { Part, Session } from "./stage/session.ts";
+import { type BuildState, chainKey, firstKey } from "./stage/state.ts";
+import { COLLECT_SCRIPT, EMPTY_ENVIRONMENT } from "./steps/empty-image.ts";
+import type { RunCaches } from "./steps/run-caches.ts";
+import { OPEN_UP_SCRIPT, OPENED_UP, PROVISION_SCRIPT, USER_SCRIPT } from "./steps/scripts.ts";
+import { secretsKey } from "./steps/secrets.ts";
+import { runStep } from "./steps/steps.ts";
 
 /** Directory in a sandbox of `base` in which the tree of a stage `FROM scratch` is made, and the tar in which the server fetches the tree. */
 const EMPTY_ROOT = "/.boxyard-scratch";

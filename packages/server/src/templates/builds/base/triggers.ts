@@ -1,8 +1,8 @@
 import { AppError, isAppError, Semaphore, type TeamId } from "@boxyard/core";
 import type { TriggersOf } from "@boxyard/spec/platform";
-import type { ImageSource } from "../builds/base/image-source.ts";
-import { templateOfImage } from "../builds/order/read-order.ts";
-import type { Templates } from "../templates.ts";
+import type { Templates } from "../../templates.ts";
+import { templateOfImage } from "../order/read-order.ts";
+import type { ImageSource } from "./image-source.ts";
 
 /** Limit of a request to a registry. The build reports a registry that does not answer, because it asks for the image too. */
 const ASK_LIMIT_MS = 30_000;

@@ -2,13 +2,12 @@ import { AppError, atOnce, type Clock, type SandboxId, type Step } from "@boxyar
 import type { SandboxRecord } from "../../store/index.ts";
 import type { CreateGate } from "../create/create-gate.ts";
 import { type MakerParts, makeSandbox } from "../create/maker.ts";
-import { CREATE_MS } from "../create/new-record.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { Sequence } from "../engine/sequence.ts";
 import { newInitKey } from "../tokens.ts";
 import type { HeldSnapshot, SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
-import type { CreateTemplate } from "./create.ts";
-import { snapshot } from "./snapshot.ts";
+import { CREATE_MS, type CreateTemplate } from "../transitions/create.ts";
+import { snapshot } from "../transitions/snapshot.ts";
 
 export interface ForkParts extends MakerParts {
   readonly gate: CreateGate;
