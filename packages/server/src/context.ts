@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { AgentClient } from "@boxyard/agent-client";
 import { AppError, type Clock, type StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { ResourceLimits, SandboxDriver } from "@boxyard/driver";
+import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "./config.ts";
 import { Events } from "./events.ts";
 import type { ApiServices } from "./http/app.ts";
@@ -17,7 +17,9 @@ import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
 import { CapacityGate } from "./sandboxes/create/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create/create-gate.ts";
 import { Idempotency } from "./sandboxes/create/idempotency.ts";
+import { Places } from "./sandboxes/create/places.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
+import { LivingSandboxes } from "./sandboxes/engine/living.ts";
 import type { EngineParts } from "./sandboxes/engine/parts.ts";
 import { Observations } from "./sandboxes/observations.ts";
 import { SandboxService } from "./sandboxes/service.ts";
@@ -77,6 +79,12 @@ interface Own {
   url?: string;
 }
 
+interface AdmissionNeeds extends Pick<ServerOptions, "config" | "driver"> {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly sandboxes: LivingSandboxes;
+}
+
 export type Services = Awaited<ReturnType<typeof makeServices>>;
 
 /**
@@ -97,12 +105,10 @@ export async function makeServices(options: ServerOptions, store: Store, clock: 
   const routes = new RouteTable((route) => own.front?.forget(route));
   const sandboxLogs = new SandboxLogs(store, clock, logger);
   const events = new Events(logger, sandboxLogs);
-  const capacity = new CapacityGate({ driver, overcommit: config.overcommit, limits: () => limitsOf(engine), clock });
-  const holdPlace: Admission["holdPlace"] = (sandbox, work) => admission.holdPlace(sandbox, work);
-  const engineParts = { store, driver, clock, routes, agent, tokens, events, authorities, capacity, admission: { holdPlace } };
-  const engine = engineOf(engineParts, observer);
-  const admission = new Admission(engine, config.maxSandboxes);
-  const making = { engine, admission, capacity, clock };
+  const sandboxes = new LivingSandboxes();
+  const admission = admissionOf({ config, store, driver, clock, sandboxes });
+  const engine = engineOf({ store, driver, clock, routes, agent, tokens, events, authorities, sandboxes, admission }, observer);
+  const making = { engine, admission, clock };
   const snapshotKeeper = new SnapshotKeeper({ driver, store, events, clock, keepMs: keepOrphansMs(config, options.orphans) });
   const buildSandboxes = new BuildSandboxes({ ...making, tokens });
   const building = { buildSandboxes, settings: buildSettings, ...(observer && { observer }) };
@@ -110,7 +116,7 @@ export async function makeServices(options: ServerOptions, store: Store, clock: 
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler(engine.sandboxes, driver, clock, liveness);
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
-  const serving = { ...making, ...made, ...rulesOf(config, store, clock), snapshotKeeper, templates, store, driver, events, volumes };
+  const serving = { ...making, ...made, ...rulesOf(config), snapshotKeeper, templates, store, driver, events, volumes };
   const context: ServerContext = {
     config,
     logger,
@@ -148,17 +154,18 @@ async function noSdkPackage(): Promise<never> {
 const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "driver" | "clock" | "events">) =>
   new Quarantine({ ...parts, dataDir, keepMs: orphanMinutes * 60_000 });
 const keepOrphansMs = ({ orphanMinutes }: ServerConfig, policy?: OrphanPolicy) => (policy === "remove" ? 0 : orphanMinutes * 60_000);
-const rulesOf = (config: ServerConfig, store: Store, clock: Clock) => ({
-  gate: gateOf(config, clock),
-  idempotency: new Idempotency(store, clock),
-  maxTimeoutHours: config.maxTimeoutHours,
-  startsFromMemory: config.startsFromMemory,
-});
-const gateOf = ({ maxCreates, maxQueuedCreates }: ServerConfig, clock: Clock) =>
-  new CreateGate({ concurrent: maxCreates, queued: maxQueuedCreates, waitMs: CREATE_WAIT_MS }, clock);
+const rulesOf = ({ maxTimeoutHours, startsFromMemory }: ServerConfig) => ({ maxTimeoutHours, startsFromMemory });
 const engineOf = (parts: EngineParts, observer?: StepObserver): Engine =>
   new Engine({ ...parts, ...(observer && { observer }) }, { ...TRANSITIONS, answerFor });
 
-function* limitsOf({ sandboxes }: Engine): Iterable<ResourceLimits> {
-  for (const { record } of sandboxes.all()) yield record.facts.resources;
+/** Everything that limits how many sandboxes there are, and how many are made at once. */
+function admissionOf({ config, store, driver, clock, sandboxes }: AdmissionNeeds): Admission {
+  const { maxCreates: concurrent, maxQueuedCreates: queued, overcommit, maxSandboxes } = config;
+  return new Admission({
+    idempotency: new Idempotency(store, clock),
+    turns: new CreateGate({ concurrent, queued, waitMs: CREATE_WAIT_MS }, clock),
+    capacity: new CapacityGate({ driver, overcommit, limits: () => sandboxes.all().map(({ record }) => record.facts.resources), clock }),
+    places: new Places(sandboxes, maxSandboxes),
+    clock,
+  });
 }

@@ -1,7 +1,6 @@
 import type { Clock } from "@boxyard/core";
 import type { LayerInfo } from "@boxyard/driver";
 import type { Admission } from "./create/admission.ts";
-import type { CapacityGate } from "./create/capacity-gate.ts";
 import { type BuildSandbox, newBuildRecord, newTrialRecord, type Trial } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import { addressOf, type Sandbox } from "./engine/sandbox.ts";
@@ -13,7 +12,6 @@ import { snapshot } from "./transitions/snapshot.ts";
 export interface BuildSandboxesParts {
   readonly engine: Engine;
   readonly admission: Admission;
-  readonly capacity: CapacityGate;
   readonly tokens: Tokens;
   readonly clock: Clock;
 }
@@ -30,12 +28,11 @@ export class BuildSandboxes {
 
   /** Makes a sandbox; returns it when it runs, with the access to its agent. */
   async open(wanted: BuildSandbox, signal: AbortSignal) {
-    const { engine, admission, capacity, tokens, clock } = this.parts;
-    const record = newBuildRecord(wanted, clock.now());
-    const sandbox = await capacity.run(record.facts.resources, async () => {
-      const admitted = admission.admit(record);
-      await engine.make(admitted, createTransition, NO_TEMPLATE, { signal });
-      return admitted;
+    const { engine, admission, tokens, clock } = this.parts;
+    const sandbox = await admission.create(newBuildRecord(wanted, clock.now()), signal, async (record) => {
+      const added = engine.add(record);
+      await engine.make(added, createTransition, NO_TEMPLATE, { signal });
+      return added;
     });
     return {
       agent: { address: addressOf(sandbox), accessToken: tokens.access(sandbox.id) },
@@ -46,10 +43,9 @@ export class BuildSandboxes {
 
   /** Makes a sandbox of a template, waits until its start command is ready, captures it as the snapshot `id`, and removes it. */
   async captureStarted(trial: Trial, id: string, signal: AbortSignal): Promise<void> {
-    const { engine, admission, capacity, clock } = this.parts;
-    const record = newTrialRecord(trial, clock.now());
-    await capacity.run(record.facts.resources, async () => {
-      const sandbox = admission.admit(record);
+    const { engine, admission, clock } = this.parts;
+    await admission.create(newTrialRecord(trial, clock.now()), signal, async (record) => {
+      const sandbox = engine.add(record);
       try {
         await engine.make(sandbox, createTransition, trial.spec, { signal });
         await engine.run(sandbox, snapshot, { id, memory: true }, { signal });

@@ -5,10 +5,7 @@ import { isStoreFault, type SandboxRecord, type Store, type TemplateSpec } from 
 import { volumesOfCreate } from "../volumes/mounts.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import type { Admission } from "./create/admission.ts";
-import type { CapacityGate } from "./create/capacity-gate.ts";
-import type { CreateGate } from "./create/create-gate.ts";
 import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
-import type { Idempotency } from "./create/idempotency.ts";
 import { makeSandbox } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -27,9 +24,6 @@ import { visibleState } from "./visible-state.ts";
 export interface SandboxServiceParts {
   readonly engine: Engine;
   readonly admission: Admission;
-  readonly gate: CreateGate;
-  readonly capacity: CapacityGate;
-  readonly idempotency: Idempotency;
   readonly templates: TemplateSource;
   readonly volumes: Volumes;
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
@@ -75,7 +69,7 @@ export class SandboxService {
 
   /** Makes a sandbox and returns when it runs. When this throws, the sandbox is removed, or the sweep removes it. */
   async create(teamId: TeamId, body: NewSandbox, { version: api, idempotencyKey, signal }: CreateOptions): Promise<SandboxRecord> {
-    const { templates, snapshotCatalog, idempotency, gate, store, clock, maxTimeoutHours } = this.parts;
+    const { templates, snapshotCatalog, admission, store, clock, maxTimeoutHours } = this.parts;
     const version = templates.resolve(teamId, body.templateID);
     const asked = toCreateSandbox(body, teamId, version, maxTimeoutHours);
     const volumes = await volumesOfCreate(this.parts.volumes, teamId, body.volumeMounts, version);
@@ -85,12 +79,12 @@ export class SandboxService {
     // With a key the client may ask again for the answer, so a lost connection does not abort the create.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
     const make = (id: SandboxId) =>
-      gate.run(caring, () => makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(version.spec, images), caring));
+      makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(version.spec, images), caring);
     const recall = async (id: SandboxId) => {
       const record = await store.getSandbox(id);
       return record?.startedAt === undefined ? undefined : record;
     };
-    return idempotency.run({ teamId, key: idempotencyKey, request: { version: api, body }, make, recall });
+    return admission.once({ teamId, key: idempotencyKey, request: { version: api, body }, make, recall });
   }
 
   /** A sandbox that clients can see. Throws `not_found`. */

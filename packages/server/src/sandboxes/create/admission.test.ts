@@ -1,74 +1,56 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { eventually } from "@boxyard/testkit";
-import { TestServer } from "../../testing/test-server.ts";
+import { expect, test } from "bun:test";
+import { AppError, FakeClock } from "@boxyard/core";
+import type { SandboxRecord } from "../../store/index.ts";
+import { sampleRecord } from "../../store/sample-record.ts";
+import { Admission } from "./admission.ts";
 
-/** A server for two sandboxes of users. A resume waits before its intent, and a rollback before its new processes start, until `resumes` is resolved. */
-let s: TestServer;
-let resumes: PromiseWithResolvers<void>;
-let isHeld: boolean;
-beforeEach(async () => {
-  resumes = Promise.withResolvers();
-  isHeld = false;
-  const before = async (point: string) => {
-    if (point !== "resume intent" && point !== "rollback start") return;
-    isHeld = true;
-    await resumes.promise;
+const never = new AbortController().signal;
+
+/** An admission whose gates say when they are asked; the one named `refuses` lets nothing pass. */
+function setUp(refuses?: string) {
+  const seen: string[] = [];
+  const ask = (gate: string) => {
+    seen.push(gate);
+    if (gate === refuses) throw new AppError("unavailable", gate);
   };
-  s = await TestServer.start({ env: { BOXYARD_MAX_SANDBOXES: "2" }, observer: { before } });
-});
-afterEach(() => s[Symbol.asyncDispose]());
-
-const post = (id: string, verb: string, body: object = {}) => s.call("POST", `/sandboxes/${id}/${verb}`, body);
-const stateOf = async (id: string) => (await s.call("GET", `/sandboxes/${id}`)).body.state;
-const create = () => s.call("POST", "/v2/sandboxes", { templateID: "base" });
-
-/** A sandbox that is paused, with a snapshot of itself to roll back to. */
-async function paused() {
-  const { sandboxID: id } = await s.create();
-  const { snapshotID } = (await post(id, "snapshots")).body;
-  expect((await post(id, "pause")).status).toBe(204);
-  return { id, snapshotID };
+  const through = (gate: string) => async (_of: unknown, work: () => Promise<never>) => {
+    ask(gate);
+    return work();
+  };
+  const clock = new FakeClock(5000);
+  const admission = new Admission({
+    idempotency: { run: ({ make }) => make("i1" as never) },
+    turns: { run: through("turn") },
+    capacity: { run: through("room"), start: through("room") },
+    places: { check: () => ask("place"), hold: through("place") },
+    clock,
+  });
+  const make = async (record: SandboxRecord) => {
+    seen.push("make");
+    return record;
+  };
+  return { admission, clock, seen, make };
 }
 
-test("of two paused sandboxes that are resumed at once, one gets the only place", async () => {
-  const [one, two] = [await paused(), await paused()];
-  await s.create();
-  const asked = [one, two].map(({ id }) => s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 }));
-  await eventually("a resume is about to begin", () => isHeld);
-  resumes.resolve();
-  const replies = await Promise.all(asked);
-  expect(replies.map(({ status }) => status).sort()).toEqual([201, 429]);
-  expect([await stateOf(one.id), await stateOf(two.id)].sort()).toEqual(["paused", "running"]);
+test("a create passes the gates in their order, and its dates begin when it has passed them", async () => {
+  const { admission, seen, make } = setUp();
+  const wanted = sampleRecord({ createdAt: 1, endAt: 2 });
+  expect(await admission.create(wanted, never, make)).toEqual({ ...wanted, createdAt: 5000, endAt: 50_000 });
+  expect(seen).toEqual(["turn", "room", "place", "make"]);
 });
 
-test("of two connects to one paused sandbox none is refused: they need one place together", async () => {
-  const { id } = await paused();
-  await s.create();
-  resumes.resolve();
-  const replies = await Promise.all([1, 2].map(() => s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 })));
-  expect(replies.map(({ status }) => status).sort()).toEqual([200, 201]);
+test("a build's sandbox needs room alone", async () => {
+  const { admission, seen, make } = setUp();
+  await admission.create(sampleRecord({ owner: { kind: "build", id: "b" } }), never, make);
+  expect(seen).toEqual(["room", "make"]);
 });
 
-test("a rollback of a paused sandbox is refused when there is no place for it", async () => {
-  const { id, snapshotID } = await paused();
-  await s.create();
-  const { sandboxID: last } = await s.create();
-  const refused = await post(id, "rollback", { snapshotID });
-  expect([refused.status, refused.headers.get("retry-after"), await stateOf(id)]).toEqual([429, "5", "paused"]);
-  expect((await s.call("DELETE", `/sandboxes/${last}`)).status).toBe(204);
-  resumes.resolve();
-  expect((await post(id, "rollback", { snapshotID })).status).toBe(204);
-});
-
-test("a sandbox keeps its place during a rollback, though it is paused for a moment", async () => {
-  const { sandboxID: id } = await s.create();
-  const { snapshotID } = (await post(id, "snapshots")).body;
-  await s.create();
-  const rollback = post(id, "rollback", { snapshotID });
-  await eventually("the sandbox is paused", async () => (await stateOf(id)) === "paused" && isHeld);
-  const refused = (await create()).status;
-  resumes.resolve();
-  expect([refused, (await rollback).status]).toEqual([429, 204]);
-  // It holds the place no longer than the rollback lasts.
-  expect([(await post(id, "pause")).status, (await create()).status]).toEqual([204, 201]);
+test.each([
+  ["turn", ["turn"]],
+  ["room", ["turn", "room"]],
+  ["place", ["turn", "room", "place"]],
+])("what the gate of the %s refuses is not made, and no later gate is asked", async (gate, asked) => {
+  const { admission, seen, make } = setUp(gate);
+  await expect(admission.create(sampleRecord(), never, make)).rejects.toThrow(gate);
+  expect(seen).toEqual(asked);
 });

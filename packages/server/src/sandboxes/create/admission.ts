@@ -1,50 +1,91 @@
+import type { Clock } from "@boxyard/core";
 import type { SandboxRecord } from "../../store/index.ts";
-import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
-import { noPlace } from "../problems.ts";
+import type { CapacityGate } from "./capacity-gate.ts";
+import type { CreateGate } from "./create-gate.ts";
+import type { Idempotency, Repeatable } from "./idempotency.ts";
+import { dated } from "./new-record.ts";
+import type { Places } from "./places.ts";
+
+export interface AdmissionParts {
+  readonly idempotency: Pick<Idempotency, "run">;
+  readonly turns: Pick<CreateGate, "run">;
+  readonly capacity: Pick<CapacityGate, "run" | "start">;
+  readonly places: Pick<Places, "check" | "hold">;
+  readonly clock: Clock;
+}
+
+/** A request for a new sandbox. */
+interface Wanted {
+  readonly record: SandboxRecord;
+  /** Aborts when nobody waits for the sandbox any more. */
+  readonly caller: AbortSignal;
+}
+
+interface Gate {
+  /** Builds' sandboxes pass without it: builds have a queue of their own, and are not counted. */
+  readonly isForUsersOnly: boolean;
+  /** Calls `next` when the sandbox may pass, now or after a wait; throws when it may not. */
+  pass<T>(wanted: Wanted, next: () => Promise<T>): Promise<T>;
+}
+
+/** What a new sandbox passes, in order: each gate is asked when the one before lets it pass, and knows until the end of the create that it has passed. */
+const gatesOf = ({ turns, capacity, places }: AdmissionParts): readonly Gate[] => [
+  // 1. Its turn: so many creates are worked on at once, and others wait.
+  { isForUsersOnly: true, pass: ({ caller }, next) => turns.run(caller, next) },
+  // 2. Room: the machine has memory, disk and processes for it.
+  { isForUsersOnly: false, pass: ({ record }, next) => capacity.run(record.facts.resources, next) },
+  // 3. A place: so many sandboxes of users may exist. The sandbox is added in the same turn of the event loop, as `capacity` asks too.
+  {
+    isForUsersOnly: true,
+    pass: (_wanted, next) => {
+      places.check();
+      return next();
+    },
+  },
+];
 
 /**
- * Decides whether one more sandbox of users may exist (`BOXYARD_MAX_SANDBOXES`). Every one of them has a place, but those that are paused. A
- * check and the claim of the place happen in one turn of the event loop, so no other request comes between them.
+ * Decides whether a sandbox may be made or resumed: the one front of everything that limits them. A create is first asked for under its key (`once`),
+ * then passes the gates of `gatesOf` in their order (`create`). A resume needs a place (`holdPlace`) and room (`start`); it has had its turn.
  */
 export class Admission {
-  private readonly engine: Pick<Engine, "add" | "sandboxes">;
-  private readonly maxSandboxes: number;
-  /** Sandboxes that have a place also while they are paused, with the number of calls of `holdPlace` that run for each. */
-  private readonly held = new Map<Sandbox, number>();
+  private readonly parts: AdmissionParts;
+  private readonly gates: readonly Gate[];
 
-  constructor(engine: Pick<Engine, "add" | "sandboxes">, maxSandboxes: number) {
-    this.engine = engine;
-    this.maxSandboxes = maxSandboxes;
+  constructor(parts: AdmissionParts) {
+    this.parts = parts;
+    this.gates = gatesOf(parts);
   }
 
-  /** Adds a new sandbox to the engine. Throws `resource_exhausted` when there is no place for a sandbox of a user; builds' need none. */
-  admit(record: SandboxRecord): Sandbox {
-    if (record.owner.kind === "user") this.checkPlace();
-    return this.engine.add(record);
+  /** Runs `make` of a create or a fork, or recalls its result if the client repeats the request under its key (`Idempotency`). */
+  once<T>(work: Repeatable<T>): Promise<T> {
+    return this.parts.idempotency.run(work);
   }
 
   /**
-   * Runs `work`, during which the sandbox has a place whatever its state: `work` resumes it, or pauses and resumes it. Throws
-   * `resource_exhausted` when it is paused and there is no place for it.
+   * Runs `make` when the sandbox has passed every gate. `make` gets the record with the dates of that moment, and adds it to the engine before it first
+   * waits. Throws `resource_exhausted` (too many wait, or exist), `unavailable` (too long a wait, or no room), what `make` throws.
    */
-  async holdPlace<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
-    const holders = this.held.get(sandbox) ?? 0;
-    if (sandbox.state === "paused" && holders === 0) this.checkPlace();
-    this.held.set(sandbox, holders + 1);
-    try {
-      return await work();
-    } finally {
-      const left = (this.held.get(sandbox) ?? 0) - 1;
-      if (left > 0) this.held.set(sandbox, left);
-      else this.held.delete(sandbox);
-    }
+  create<T>(record: SandboxRecord, caller: AbortSignal, make: (record: SandboxRecord) => Promise<T>): Promise<T> {
+    const isOfUser = record.owner.kind === "user";
+    const admitted = () => make(dated(record, this.parts.clock.now()));
+    const gates = this.gates.filter(({ isForUsersOnly }) => isOfUser || !isForUsersOnly);
+    return gates.reduceRight((next, gate) => () => gate.pass({ record, caller }, next), admitted)();
   }
 
-  /** Throws `resource_exhausted` when there is no place for one more sandbox of a user. */
+  /** Throws `resource_exhausted` when a sandbox of a user would get no place now: a fork asks before it captures anything. */
   checkPlace(): void {
-    const taken = this.engine.sandboxes.ofUsers().filter((sandbox) => sandbox.state !== "paused" || this.held.has(sandbox));
-    if (taken.length < this.maxSandboxes) return;
-    throw noPlace(this.maxSandboxes);
+    this.parts.places.check();
+  }
+
+  /** Runs `work`, which resumes the sandbox: it has a place meanwhile. Throws `resource_exhausted` when there is none for it. */
+  holdPlace<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
+    return this.parts.places.hold(sandbox, work);
+  }
+
+  /** Runs `work`, which starts a sandbox that exists, when the machine has room for it (`CapacityGate.start`). */
+  start<T>(sandbox: Sandbox, work: () => Promise<T>, memoryBytes?: number): Promise<T> {
+    return this.parts.capacity.start(sandbox.record.facts.resources, work, memoryBytes);
   }
 }

@@ -4,23 +4,21 @@ import type { TemplateSource } from "../ports.ts";
 import { createFailure } from "../problems.ts";
 import { type CreateTemplate, createTransition } from "../transitions/create.ts";
 import type { Admission } from "./admission.ts";
-import type { CapacityGate } from "./capacity-gate.ts";
 
 export interface MakerParts {
   readonly engine: Engine;
   readonly admission: Admission;
-  readonly capacity: CapacityGate;
   readonly templates: Pick<TemplateSource, "countSpawn">;
 }
 
 /**
- * Makes a sandbox of a user, if there is room for it, and returns when it runs. When this throws, the sandbox is removed, or the sweep removes
+ * Makes a sandbox of a user when it is admitted, and returns when it runs. When this throws, the sandbox is removed, or the sweep removes
  * it; the error is one for the user (`createFailure`).
  */
 export function makeSandbox(parts: MakerParts, wanted: SandboxRecord, input: CreateTemplate, caller: AbortSignal): Promise<SandboxRecord> {
-  const { engine, admission, capacity, templates } = parts;
-  return capacity.run(wanted.facts.resources, async () => {
-    const sandbox = admission.admit(wanted);
+  const { engine, admission, templates } = parts;
+  return admission.create(wanted, caller, async (admitted) => {
+    const sandbox = engine.add(admitted);
     try {
       const record = await engine.make(sandbox, createTransition, input, { signal: caller });
       templates.countSpawn(record.templateId, record.facts.buildId);

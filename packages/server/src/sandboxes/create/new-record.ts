@@ -69,6 +69,9 @@ function commandsOf({ startCmd, readyCmd, runAs, ports }: StartCommands): Pick<S
   return { commands: { ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }), ...(runAs && { runAs }), ...(ports && { ports }) } };
 }
 
+/** A record whose create begins now. */
+export const dated = (record: SandboxRecord, now: number): SandboxRecord => ({ ...record, createdAt: now, endAt: now + CREATE_MS });
+
 /** A build's request for a sandbox. */
 export interface BuildSandbox {
   readonly teamId: TeamId;

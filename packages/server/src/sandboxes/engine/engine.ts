@@ -2,7 +2,7 @@ import { AppError, type SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.ts";
 import { isNoPlace, isNoRoom, sandboxNotFound } from "../problems.ts";
-import { LivingSandboxes } from "./living.ts";
+import type { LivingSandboxes } from "./living.ts";
 import type { Answer, OwnTransitions } from "./own-transitions.ts";
 import type { EngineParts } from "./parts.ts";
 import { pauseAtEnd } from "./pause-at-end.ts";
@@ -21,7 +21,7 @@ const LEAST_WAKE_MS = 300_000;
  * record: the engine writes the intended state before the steps, and the resulting state after them.
  */
 export class Engine {
-  readonly sandboxes = new LivingSandboxes();
+  readonly sandboxes: LivingSandboxes;
   private readonly parts: EngineParts;
   private readonly own: OwnTransitions;
   private readonly reach: Reach;
@@ -29,6 +29,7 @@ export class Engine {
 
   constructor(parts: EngineParts, own: OwnTransitions) {
     this.parts = parts;
+    this.sandboxes = parts.sandboxes;
     this.own = own;
     this.reach = new Reach(parts, {
       due: (id) => void this.onDue(id),
@@ -154,7 +155,7 @@ export class Engine {
     try {
       if (transition.needsRoom && sandbox.state === "paused") {
         const taken = await transition.memoryToTake?.({ parts: this.parts, sandbox }, input);
-        await this.parts.capacity.start(sandbox.record.facts.resources, work, taken);
+        await this.parts.admission.start(sandbox, work, taken);
       } else await work();
     } catch (error) {
       if (transition.onFailure === "remove") await this.remove(sandbox, "create_failed").catch(() => {});

@@ -1,12 +1,21 @@
 import type { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver } from "@boxyard/core";
-import type { ResourceLimits, SandboxDriver } from "@boxyard/driver";
+import type { SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Store } from "../../store/index.ts";
 import type { Authorities } from "../authorities.ts";
 import type { Tokens } from "../tokens.ts";
+import type { LivingSandboxes } from "./living.ts";
 import type { Sandbox } from "./sandbox.ts";
+
+/** Asked before a paused sandbox starts again (`Admission`; a new sandbox is admitted before the engine knows it). */
+export interface Resumes {
+  /** Runs `work`, for which the sandbox has a place. Throws `resource_exhausted`. */
+  holdPlace<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T>;
+  /** Runs `work`, for which the machine has room. `memoryBytes`: what the sandbox takes at once. Throws `unavailable`. */
+  start<T>(sandbox: Sandbox, work: () => Promise<T>, memoryBytes?: number): Promise<T>;
+}
 
 /** What the engine and the steps of its transitions work with. */
 export interface EngineParts {
@@ -18,10 +27,9 @@ export interface EngineParts {
   readonly tokens: Tokens;
   readonly events: Events;
   readonly authorities: Authorities;
-  /** Asked before a paused sandbox starts again. (New sandboxes pass the gate before the engine knows them.) */
-  readonly capacity: { start<T>(wanted: ResourceLimits, work: () => Promise<T>, memoryBytes?: number): Promise<T> };
-  /** Asked before a request wakes a paused sandbox: `holdPlace` of `Admission`, which needs the engine itself. */
-  readonly admission: { holdPlace<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> };
+  /** Every sandbox that is not dead. The engine alone changes it; what limits sandboxes counts them in it. */
+  readonly sandboxes: LivingSandboxes;
+  readonly admission: Resumes;
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;
 }

@@ -2,12 +2,10 @@ import { createHash } from "node:crypto";
 import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
 import type { Store } from "../../store/index.ts";
 import { checkTimeout } from "../create/create-request.ts";
-import type { Idempotency } from "../create/idempotency.ts";
 import { type ForkContext, type Forked, type ForkParts, fork } from "./fork.ts";
 import { captureFailure } from "../transitions/snapshot.ts";
 
 export interface ForkServiceParts extends ForkParts {
-  readonly idempotency: Idempotency;
   readonly store: Store;
   readonly maxTimeoutHours: number;
 }
@@ -37,7 +35,7 @@ export class ForkService {
     checkTimeout(seconds, this.parts.maxTimeoutHours);
     // With a key the client may ask again for the answer, so a lost connection does not abort the fork.
     const caller = idempotencyKey === undefined ? signal : new AbortController().signal;
-    return this.parts.idempotency.run({
+    return this.parts.admission.once({
       teamId,
       key: idempotencyKey,
       request: { fork: id, seconds, count },

@@ -1,6 +1,5 @@
 import { AppError, atOnce, type Clock, type SandboxId, type Step } from "@boxyard/core";
 import type { SandboxRecord } from "../../store/index.ts";
-import type { CreateGate } from "../create/create-gate.ts";
 import { type MakerParts, makeSandbox } from "../create/maker.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { Sequence } from "../engine/sequence.ts";
@@ -10,7 +9,6 @@ import { CREATE_MS, type CreateTemplate } from "../transitions/create.ts";
 import { snapshot } from "../transitions/snapshot.ts";
 
 export interface ForkParts extends MakerParts {
-  readonly gate: CreateGate;
   readonly snapshotKeeper: SnapshotKeeper;
   readonly clock: Clock;
 }
@@ -35,7 +33,7 @@ export interface ForkContext {
   readonly copies: Forked[];
 }
 
-/** Number of copies of one fork that are created at the same time. Each one waits at the gate of all creates. */
+/** Number of copies of one fork that are created at the same time. Each one waits for its turn among all creates. */
 const AT_ONCE = 8;
 
 const capture: Step<ForkContext> = {
@@ -75,7 +73,7 @@ async function release({ parts, held }: ForkContext): Promise<void> {
 function makeCopy({ parts, captured, timeoutMs, caller, held }: ForkContext, id: SandboxId): Promise<SandboxRecord> {
   const { templateEnv, commands } = captured.facts;
   const input: CreateTemplate = { env: templateEnv ?? {}, ...commands, from: { snapshot: held.id, memory: true } };
-  return parts.gate.run(caller, () => makeSandbox(parts, copyOf(captured, id, timeoutMs, parts.clock.now()), input, caller));
+  return makeSandbox(parts, copyOf(captured, id, timeoutMs, parts.clock.now()), input, caller);
 }
 
 /** If the removal fails, the sweep tries again. */
