@@ -3,6 +3,7 @@ import { AgentClient } from "@boxyard/agent-client";
 import { AppError, type Clock, type StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
+import { assembleTemplates } from "./assemble-templates.ts";
 import type { ServerConfig } from "./config.ts";
 import { Events } from "./events.ts";
 import type { ApiServices } from "./http/app.ts";
@@ -11,17 +12,18 @@ import { DEFAULT_TEAM, ensureFirstKey, Keys } from "./keys/keys.ts";
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
 import type { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
+import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { Admission } from "./sandboxes/create/admission.ts";
-import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
 import { CapacityGate } from "./sandboxes/create/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create/create-gate.ts";
 import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Places } from "./sandboxes/create/places.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { LivingSandboxes } from "./sandboxes/engine/living.ts";
-import type { EngineParts } from "./sandboxes/engine/parts.ts";
+import type { EngineNeeds } from "./sandboxes/engine/parts.ts";
 import { Observations } from "./sandboxes/observations.ts";
+import type { Choose, Node, Placement } from "./sandboxes/placement.ts";
 import { SandboxService } from "./sandboxes/service.ts";
 import { ForkService } from "./sandboxes/snapshots/fork-service.ts";
 import { RollbackService } from "./sandboxes/snapshots/rollback-service.ts";
@@ -37,7 +39,6 @@ import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import type { Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
-import { assembleTemplates } from "./assemble-templates.ts";
 import { type BuildSettings, noBuildSettings } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
 import { Volumes } from "./volumes/volumes.ts";
@@ -54,6 +55,8 @@ export interface ServerContext extends ApiServices {
 export interface ServerOptions {
   readonly config: ServerConfig;
   readonly driver: SandboxDriver;
+  /** Where sandboxes are besides this machine, and who chooses; nowhere by default. */
+  readonly elsewhere?: { readonly nodes: readonly Node[]; readonly choose: Choose };
   readonly logger: Logger;
   readonly clock?: Clock;
   /** How long an agent may take for `/init`; 10 s by default. */
@@ -79,7 +82,8 @@ interface Own {
   url?: string;
 }
 
-interface AdmissionNeeds extends Pick<ServerOptions, "config" | "driver"> {
+interface AdmissionNeeds extends Pick<ServerOptions, "config"> {
+  readonly placement: Placement;
   readonly store: Store;
   readonly clock: Clock;
   readonly sandboxes: LivingSandboxes;
@@ -91,7 +95,7 @@ export type Services = Awaited<ReturnType<typeof makeServices>>;
  * Makes all services, by hand and in order: one line for each. None has begun anything when this returns: what must be started or stopped is a module
  * in `start-server.ts`.
  */
-export async function makeServices(options: ServerOptions, store: Store, clock: Clock) {
+export async function makeServices(options: ServerOptions, store: Store, placement: Placement, clock: Clock) {
   const { config, driver, logger, agentLimitMs, observer, orphans = "refuse" } = options;
   const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES, sdkPackage = noSdkPackage } = options;
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
@@ -106,17 +110,23 @@ export async function makeServices(options: ServerOptions, store: Store, clock: 
   const sandboxLogs = new SandboxLogs(store, clock, logger);
   const events = new Events(logger, sandboxLogs);
   const sandboxes = new LivingSandboxes();
-  const admission = admissionOf({ config, store, driver, clock, sandboxes });
-  const engine = engineOf({ store, driver, clock, routes, agent, tokens, events, authorities, sandboxes, admission }, observer);
+  const admission = admissionOf({ config, store, placement, clock, sandboxes });
+  const engine = engineOf({ store, placement, clock, routes, agent, tokens, events, authorities, sandboxes, admission }, observer);
   const making = { engine, admission, clock };
-  const snapshotKeeper = new SnapshotKeeper({ driver, store, events, clock, keepMs: keepOrphansMs(config, options.orphans) });
+  const snapshotKeeper = new SnapshotKeeper({
+    snapshots: placement.snapshots,
+    store,
+    events,
+    clock,
+    keepMs: keepOrphansMs(config, options.orphans),
+  });
   const buildSandboxes = new BuildSandboxes({ ...making, tokens });
   const building = { buildSandboxes, settings: buildSettings, ...(observer && { observer }) };
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
-  const sampler = new Sampler(engine.sandboxes, driver, clock, liveness);
+  const sampler = new Sampler(engine.sandboxes, clock, liveness);
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
-  const serving = { ...making, ...made, ...rulesOf(config), snapshotKeeper, templates, store, driver, events, volumes };
+  const serving = { ...making, ...made, ...rulesOf(config), snapshotKeeper, templates, store, events, volumes };
   const context: ServerContext = {
     config,
     logger,
@@ -135,8 +145,8 @@ export async function makeServices(options: ServerOptions, store: Store, clock: 
     mcp: new McpFront(() => own.url ?? ""),
   };
   watchStore(store, events, logger);
-  const restart = { engine, store, driver, events, quarantine: quarantineOf(config, { driver, clock, events }) };
-  const remaking = { agent, authorities, clock, driver, events, tokens, templates, teamId };
+  const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
+  const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId };
   const adopt = () => adoptAll(restart, orphans, remaking);
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper }, logger);
   return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, sampler, liveness, sweep };
@@ -151,20 +161,25 @@ async function noSdkPackage(): Promise<never> {
   throw new AppError("unimplemented", "this server has no client package to serve", { reason: "no_sdk_package" });
 }
 
-const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "driver" | "clock" | "events">) =>
+const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "placement" | "clock" | "events">) =>
   new Quarantine({ ...parts, dataDir, keepMs: orphanMinutes * 60_000 });
 const keepOrphansMs = ({ orphanMinutes }: ServerConfig, policy?: OrphanPolicy) => (policy === "remove" ? 0 : orphanMinutes * 60_000);
 const rulesOf = ({ maxTimeoutHours, startsFromMemory }: ServerConfig) => ({ maxTimeoutHours, startsFromMemory });
-const engineOf = (parts: EngineParts, observer?: StepObserver): Engine =>
+const engineOf = (parts: EngineNeeds, observer?: StepObserver): Engine =>
   new Engine({ ...parts, ...(observer && { observer }) }, { ...TRANSITIONS, answerFor });
 
 /** Everything that limits how many sandboxes there are, and how many are made at once. */
-function admissionOf({ config, store, driver, clock, sandboxes }: AdmissionNeeds): Admission {
+function admissionOf({ config, store, placement, clock, sandboxes }: AdmissionNeeds): Admission {
   const { maxCreates: concurrent, maxQueuedCreates: queued, overcommit, maxSandboxes } = config;
+  const limitsOn = (node: Node) =>
+    sandboxes.all().flatMap(({ record }) => (placement.nodeOf(record) === node ? [record.facts.resources] : []));
+  const roomOf = (node: Node) => new CapacityGate({ driver: node.driver, overcommit, limits: () => limitsOn(node), clock });
+  const rooms = new Map(placement.nodes.map((node) => [node, roomOf(node)]));
   return new Admission({
     idempotency: new Idempotency(store, clock),
     turns: new CreateGate({ concurrent, queued, waitMs: CREATE_WAIT_MS }, clock),
-    capacity: new CapacityGate({ driver, overcommit, limits: () => sandboxes.all().map(({ record }) => record.facts.resources), clock }),
+    placement,
+    capacityOf: (record) => rooms.get(placement.nodeOf(record)) as CapacityGate,
     places: new Places(sandboxes, maxSandboxes),
     clock,
   });

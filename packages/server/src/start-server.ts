@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { type Clock, systemClock } from "@boxyard/core";
+import { uploadTarget } from "./assemble-templates.ts";
 import type { ServerConfig } from "./config.ts";
 import { makeServices, type ServerContext, type ServerOptions, type Services } from "./context.ts";
 import { createApp } from "./http/app.ts";
@@ -10,13 +11,13 @@ import { openStore } from "./open-store.ts";
 import { Front, type FrontOptions } from "./proxy/front.ts";
 import type { RouteTable } from "./proxy/route-table.ts";
 import type { Engine } from "./sandboxes/engine/engine.ts";
+import { HOME, Placement } from "./sandboxes/placement.ts";
 import type { Liveness } from "./sandboxes/upkeep/liveness.ts";
 import type { Adoption } from "./sandboxes/upkeep/restart.ts";
 import type { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import type { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import type { Store, StoreLock } from "./store/index.ts";
 import { checkStoreIdentity } from "./store-identity.ts";
-import { uploadTarget } from "./assemble-templates.ts";
 
 /** A running server. */
 export interface RunningServer {
@@ -56,8 +57,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 /** The modules in the order of their start; `close` stops them in reverse. One line for each: another module has its place by what it needs. */
 async function startModules(options: ServerOptions, modules: Modules): Promise<RunningServer> {
   const { config, logger, clock = systemClock } = options;
-  const { store, lock } = await modules.start("store", storeModule(options, clock));
-  const made = await makeServices(options, store, clock);
+  const { nodes = [], choose } = options.elsewhere ?? {};
+  const placement = new Placement([{ id: HOME, driver: options.driver }, ...nodes], choose);
+  const { store, lock } = await modules.start("store", storeModule(options, placement, clock));
+  const made = await makeServices(options, store, placement, clock);
   const { context, engine, routes, adopt, sampler, liveness, sweep } = made;
   await modules.start("logs", { start: () => made.sandboxLogs.start(), stop: () => made.sandboxLogs.close() });
   const adoption = await modules.start("adoption", { start: adopt, stop: () => engine.close() });
@@ -82,14 +85,16 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
 }
 
 /** Opens and locks the store, and checks that it is the store of this directory's sandboxes. */
-function storeModule({ config, driver, orphans }: ServerOptions, clock: Clock): Module<{ store: Store; lock: StoreLock }> {
+type Opened = { store: Store; lock: StoreLock };
+
+function storeModule({ config, orphans }: ServerOptions, placement: Placement, clock: Clock): Module<Opened> {
   let store: Store | undefined;
   let lock: StoreLock | undefined;
   return {
     start: async () => {
       store = await openStore(config, true, clock);
       lock = await store.lock(`${hostname()}, ${config.dataDir}, process ${process.pid}`, clock);
-      await checkStoreIdentity(store, config.dataDir, driver, orphans);
+      await checkStoreIdentity(store, config.dataDir, placement, orphans);
       return { store, lock };
     },
     stop: async () => {

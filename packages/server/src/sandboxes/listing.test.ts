@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
+import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
 import type { SandboxRecord } from "../store/index.ts";
 import { newBuildRecord, newRecord } from "./create/new-record.ts";
 import { LivingSandboxes } from "./engine/living.ts";
@@ -36,7 +37,8 @@ function serviceOf(given: Record<string, Given>): SandboxService {
   const limits = { cpuCount: 1, memoryBytes: 1, diskBytes: 1, maxProcesses: 1 };
   const ofBuild = newBuildRecord({ teamId: TEAM, templateId: "t1" as TemplateId, buildId: "b", image, resources: limits }, 1);
   const records = Object.entries(given).map(([letter, one]) => recordOf(letter, one));
-  for (const record of [{ ...ofBuild, state: "running" as const }, ...records]) sandboxes.add(new Sandbox(record, "fake", true));
+  for (const record of [{ ...ofBuild, state: "running" as const }, ...records])
+    sandboxes.add(new Sandbox(record, new FakeDriver(new FakeWorld()), true));
   const idsFor = (name: string) => new Set(name === "app" ? ["t1", "t2"] : []);
   return new SandboxService({ engine: { sandboxes }, templates: { idsFor } } as unknown as SandboxServiceParts);
 }

@@ -1,5 +1,5 @@
 import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
-import type { EgressPolicy, SandboxDriver } from "@boxyard/driver";
+import type { EgressPolicy } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import { isStoreFault, type SandboxRecord, type Store, type TemplateSpec } from "../store/index.ts";
 import { volumesOfCreate } from "../volumes/mounts.ts";
@@ -28,7 +28,6 @@ export interface SandboxServiceParts {
   readonly volumes: Volumes;
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
   readonly store: Store;
-  readonly driver: SandboxDriver;
   readonly clock: Clock;
   readonly maxTimeoutHours: number;
   /** Whether templates start from the memory that their builds have kept. */
@@ -78,8 +77,7 @@ export class SandboxService {
     const images = volumes.length === 0 ? this.brokenImages : undefined;
     // With a key the client may ask again for the answer, so a lost connection does not abort the create.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
-    const make = (id: SandboxId) =>
-      makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(version.spec, images), caring);
+    const make = (id: SandboxId) => makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(version.spec, images), caring);
     const recall = async (id: SandboxId) => {
       const record = await store.getSandbox(id);
       return record?.startedAt === undefined ? undefined : record;
@@ -145,8 +143,7 @@ export class SandboxService {
    */
   async pause(teamId: TeamId, id: SandboxId, memory: boolean): Promise<void> {
     const sandbox = this.visible(teamId, id);
-    if (this.parts.driver.capabilities.checkpoint === "none")
-      throw cannotHere("Sandboxes cannot be paused on this server", "no_checkpoint");
+    if (sandbox.driver.capabilities.checkpoint === "none") throw cannotHere("Sandboxes cannot be paused on this server", "no_checkpoint");
     const wasPaused = sandbox.state === "paused";
     try {
       await this.parts.engine.run(sandbox, pause, { memory });
@@ -199,10 +196,10 @@ export class SandboxService {
    * server that adopts the sandbox may find the new rules in the store and enforce them. Throws `not_found`, `aborted`, `unimplemented`.
    */
   async setEgress(teamId: TeamId, id: SandboxId, egress: EgressPolicy): Promise<void> {
-    const { engine, driver } = this.parts;
-    if (!driver.capabilities.network)
+    const sandbox = this.visible(teamId, id);
+    if (!sandbox.driver.capabilities.network)
       throw cannotHere("The network of a running sandbox cannot be changed on this server", "fixed_network");
-    await engine.run(this.visible(teamId, id), setEgress, { egress });
+    await this.parts.engine.run(sandbox, setEgress, { egress });
   }
 
   /** Throws `not_found` also for a paused sandbox, which has no end. */

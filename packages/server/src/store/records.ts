@@ -39,6 +39,8 @@ export interface SandboxFacts {
   /** The commands of its template; sandboxes of its snapshots get them too. */
   readonly commands?: StartCommands;
   readonly volumes?: readonly SandboxVolume[];
+  /** The name of its node; the server's own machine without one. */
+  readonly node?: string;
 }
 
 /** A volume that a sandbox has, and where. */

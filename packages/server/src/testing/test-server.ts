@@ -6,6 +6,7 @@ import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
 import { platformDocument } from "@boxyard/spec/platform-document";
 import { DocumentCheck } from "@boxyard/spec/testing";
 import { readConfig, type ServerConfig } from "../config.ts";
+import type { ServerOptions } from "../context.ts";
 import { type RunningServer, startServer } from "../start-server.ts";
 import type { OrphanPolicy } from "../store-identity.ts";
 import { newDataDir } from "./data-directory.ts";
@@ -30,6 +31,7 @@ export interface TestServerOptions {
   readonly startObserver?: StepObserver;
   readonly logger?: Logger;
   readonly orphans?: OrphanPolicy;
+  readonly elsewhere?: ServerOptions["elsewhere"];
 }
 
 const document = new DocumentCheck(platformDocument());
@@ -69,7 +71,7 @@ export class TestServer {
     }
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
     const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer, startObserver, agentLimitMs, orphans, logger = silentLogger } = options;
+    const { clock, observer, startObserver, agentLimitMs, orphans, elsewhere, logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
       config,
@@ -80,6 +82,7 @@ export class TestServer {
       ...(observer && { observer }),
       ...(startObserver && { startObserver }),
       ...(orphans && { orphans }),
+      ...(elsewhere && { elsewhere }),
     });
     return new TestServer(server, world, config);
   }

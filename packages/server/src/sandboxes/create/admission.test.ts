@@ -21,7 +21,8 @@ function setUp(refuses?: string) {
   const admission = new Admission({
     idempotency: { run: ({ make }) => make("i1" as never) },
     turns: { run: through("turn") },
-    capacity: { run: through("room"), start: through("room") },
+    placement: { place: (record) => ({ ...record, facts: { ...record.facts, node: "other" } }) },
+    capacityOf: ({ facts }) => ({ run: through(`room of ${facts.node}`), start: through("room") }),
     places: { check: () => ask("place"), hold: through("place") },
     clock,
   });
@@ -35,21 +36,26 @@ function setUp(refuses?: string) {
 test("a create passes the gates in their order, and its dates begin when it has passed them", async () => {
   const { admission, seen, make } = setUp();
   const wanted = sampleRecord({ createdAt: 1, endAt: 2 });
-  expect(await admission.create(wanted, never, make)).toEqual({ ...wanted, createdAt: 5000, endAt: 50_000 });
-  expect(seen).toEqual(["turn", "room", "place", "make"]);
+  expect(await admission.create(wanted, never, make)).toEqual({
+    ...wanted,
+    facts: { ...wanted.facts, node: "other" },
+    createdAt: 5000,
+    endAt: 50_000,
+  });
+  expect(seen).toEqual(["turn", "room of other", "place", "make"]);
 });
 
 test("a build's sandbox needs room alone", async () => {
   const { admission, seen, make } = setUp();
   await admission.create(sampleRecord({ owner: { kind: "build", id: "b" } }), never, make);
-  expect(seen).toEqual(["room", "make"]);
+  expect(seen).toEqual(["room of other", "make"]);
 });
 
 test.each([
   ["turn", ["turn"]],
-  ["room", ["turn", "room"]],
-  ["place", ["turn", "room", "place"]],
-])("what the gate of the %s refuses is not made, and no later gate is asked", async (gate, asked) => {
+  ["room of other", ["turn", "room of other"]],
+  ["place", ["turn", "room of other", "place"]],
+])("what the gate %p refuses is not made, and no later gate is asked", async (gate, asked) => {
   const { admission, seen, make } = setUp(gate);
   await expect(admission.create(sampleRecord(), never, make)).rejects.toThrow(gate);
   expect(seen).toEqual(asked);

@@ -1,6 +1,7 @@
 import type { Clock } from "@boxyard/core";
 import type { SandboxRecord } from "../../store/index.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
+import type { Placement } from "../placement.ts";
 import type { CapacityGate } from "./capacity-gate.ts";
 import type { CreateGate } from "./create-gate.ts";
 import type { Idempotency, Repeatable } from "./idempotency.ts";
@@ -10,7 +11,9 @@ import type { Places } from "./places.ts";
 export interface AdmissionParts {
   readonly idempotency: Pick<Idempotency, "run">;
   readonly turns: Pick<CreateGate, "run">;
-  readonly capacity: Pick<CapacityGate, "run" | "start">;
+  readonly placement: Pick<Placement, "place">;
+  /** The room of the node that a record has. */
+  readonly capacityOf: (record: SandboxRecord) => Pick<CapacityGate, "run" | "start">;
   readonly places: Pick<Places, "check" | "hold">;
   readonly clock: Clock;
 }
@@ -26,21 +29,23 @@ interface Gate {
   /** Builds' sandboxes pass without it: builds have a queue of their own, and are not counted. */
   readonly isForUsersOnly: boolean;
   /** Calls `next` when the sandbox may pass, now or after a wait; throws when it may not. */
-  pass<T>(wanted: Wanted, next: () => Promise<T>): Promise<T>;
+  pass<T>(wanted: Wanted, next: (wanted: Wanted) => Promise<T>): Promise<T>;
 }
 
 /** What a new sandbox passes, in order: each gate is asked when the one before lets it pass, and knows until the end of the create that it has passed. */
-const gatesOf = ({ turns, capacity, places }: AdmissionParts): readonly Gate[] => [
+const gatesOf = ({ turns, placement, capacityOf, places }: AdmissionParts): readonly Gate[] => [
   // 1. Its turn: so many creates are worked on at once, and others wait.
-  { isForUsersOnly: true, pass: ({ caller }, next) => turns.run(caller, next) },
-  // 2. Room: the machine has memory, disk and processes for it.
-  { isForUsersOnly: false, pass: ({ record }, next) => capacity.run(record.facts.resources, next) },
-  // 3. A place: so many sandboxes of users may exist. The sandbox is added in the same turn of the event loop, as `capacity` asks too.
+  { isForUsersOnly: true, pass: (wanted, next) => turns.run(wanted.caller, () => next(wanted)) },
+  // 2. A node, on which it will be.
+  { isForUsersOnly: false, pass: (wanted, next) => next({ ...wanted, record: placement.place(wanted.record) }) },
+  // 3. Room: the node has memory, disk and processes for it.
+  { isForUsersOnly: false, pass: (wanted, next) => capacityOf(wanted.record).run(wanted.record.facts.resources, () => next(wanted)) },
+  // 4. A place: so many sandboxes of users may exist. The sandbox is added in the same turn of the event loop, as the account of the room asks too.
   {
     isForUsersOnly: true,
-    pass: (_wanted, next) => {
+    pass: (wanted, next) => {
       places.check();
-      return next();
+      return next(wanted);
     },
   },
 ];
@@ -69,9 +74,9 @@ export class Admission {
    */
   create<T>(record: SandboxRecord, caller: AbortSignal, make: (record: SandboxRecord) => Promise<T>): Promise<T> {
     const isOfUser = record.owner.kind === "user";
-    const admitted = () => make(dated(record, this.parts.clock.now()));
+    const admitted = (wanted: Wanted) => make(dated(wanted.record, this.parts.clock.now()));
     const gates = this.gates.filter(({ isForUsersOnly }) => isOfUser || !isForUsersOnly);
-    return gates.reduceRight((next, gate) => () => gate.pass({ record, caller }, next), admitted)();
+    return gates.reduceRight((next, gate) => (wanted: Wanted) => gate.pass(wanted, next), admitted)({ record, caller });
   }
 
   /** Throws `resource_exhausted` when a sandbox of a user would get no place now: a fork asks before it captures anything. */
@@ -86,6 +91,6 @@ export class Admission {
 
   /** Runs `work`, which starts a sandbox that exists, when the machine has room for it (`CapacityGate.start`). */
   start<T>(sandbox: Sandbox, work: () => Promise<T>, memoryBytes?: number): Promise<T> {
-    return this.parts.capacity.start(sandbox.record.facts.resources, work, memoryBytes);
+    return this.parts.capacityOf(sandbox.record).start(sandbox.record.facts.resources, work, memoryBytes);
   }
 }

@@ -1,5 +1,6 @@
 import { newSandboxId, type SandboxId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { ImageRef, ResourceLimits } from "@boxyard/driver";
+import { mostProcesses } from "../../most-processes.ts";
 import type {
   SandboxFacts,
   SandboxRecord,
@@ -9,7 +10,6 @@ import type {
   TemplateSpec,
   TemplateVersion,
 } from "../../store/index.ts";
-import { mostProcesses } from "../../most-processes.ts";
 import { newInitKey } from "../tokens.ts";
 import { CREATE_MS } from "../transitions/create.ts";
 

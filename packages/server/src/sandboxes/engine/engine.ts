@@ -4,7 +4,7 @@ import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.t
 import { isNoPlace, isNoRoom, sandboxNotFound } from "../problems.ts";
 import type { LivingSandboxes } from "./living.ts";
 import type { Answer, OwnTransitions } from "./own-transitions.ts";
-import type { EngineParts } from "./parts.ts";
+import type { EngineNeeds, EngineParts } from "./parts.ts";
 import { pauseAtEnd } from "./pause-at-end.ts";
 import { mayWake, Reach } from "./reach.ts";
 import { type RunOptions, runSequence, runTransition, type WriteHow } from "./run.ts";
@@ -22,12 +22,12 @@ const LEAST_WAKE_MS = 300_000;
  */
 export class Engine {
   readonly sandboxes: LivingSandboxes;
-  private readonly parts: EngineParts;
+  private readonly parts: EngineNeeds;
   private readonly own: OwnTransitions;
   private readonly reach: Reach;
   private isClosed = false;
 
-  constructor(parts: EngineParts, own: OwnTransitions) {
+  constructor(parts: EngineNeeds, own: OwnTransitions) {
     this.parts = parts;
     this.sandboxes = parts.sandboxes;
     this.own = own;
@@ -52,7 +52,7 @@ export class Engine {
   /** Adds a new sandbox, which counts as living from now on. The caller calls `make` next. */
   add(record: SandboxRecord): Sandbox {
     if (this.isClosed) throw new AppError("unavailable", "The server is shutting down", { reason: "shutting_down" });
-    const sandbox = new Sandbox(record, this.parts.driver.name, false);
+    const sandbox = new Sandbox(record, this.parts.placement.nodeOf(record).driver, false);
     this.sandboxes.add(sandbox);
     return sandbox;
   }
@@ -125,11 +125,11 @@ export class Engine {
   /** Adopts a sandbox that an earlier server has left: asks `answerFor` and does what it says, but for removals, which are the caller's. */
   async adopt(record: SandboxRecord, handle: SandboxHandle | undefined): Promise<Answer> {
     const known = this.sandboxes.find(record.id);
-    const sandbox = known ?? new Sandbox(record, this.parts.driver.name, true);
+    const sandbox = known ?? new Sandbox(record, this.parts.placement.nodeOf(record).driver, true);
     this.sandboxes.add(sandbox);
     return sandbox.queue.run(async () => {
       if (known && !known.pending) return { next: "keep" };
-      const answer = await this.own.answerFor(this.parts, sandbox.record, handle);
+      const answer = await this.own.answerFor(this.partsOf(sandbox), sandbox.record, handle);
       await this.settle(sandbox, answer);
       return answer;
     });
@@ -151,10 +151,11 @@ export class Engine {
     input: Input,
     options: RunOptions,
   ): Promise<SandboxRecord> {
-    const work = () => runTransition(this.parts, sandbox, transition, input, this.write, options);
+    const parts = this.partsOf(sandbox);
+    const work = () => runTransition(parts, sandbox, transition, input, this.write, options);
     try {
       if (transition.needsRoom && sandbox.state === "paused") {
-        const taken = await transition.memoryToTake?.({ parts: this.parts, sandbox }, input);
+        const taken = await transition.memoryToTake?.({ parts, sandbox }, input);
         await this.parts.admission.start(sandbox, work, taken);
       } else await work();
     } catch (error) {
@@ -163,6 +164,11 @@ export class Engine {
       throw error;
     }
     return sandbox.record;
+  }
+
+  /** What the steps of a transition of this sandbox work with. */
+  private partsOf({ driver }: Sandbox): EngineParts {
+    return { ...this.parts, driver };
   }
 
   private async remove(sandbox: Sandbox, cause: EndCause, hasIntent = false): Promise<void> {

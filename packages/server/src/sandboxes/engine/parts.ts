@@ -5,6 +5,7 @@ import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Store } from "../../store/index.ts";
 import type { Authorities } from "../authorities.ts";
+import type { Placement } from "../placement.ts";
 import type { Tokens } from "../tokens.ts";
 import type { LivingSandboxes } from "./living.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -17,10 +18,11 @@ export interface Resumes {
   start<T>(sandbox: Sandbox, work: () => Promise<T>, memoryBytes?: number): Promise<T>;
 }
 
-/** What the engine and the steps of its transitions work with. */
-export interface EngineParts {
+/** What the engine works with. */
+export interface EngineNeeds {
   readonly store: Store;
-  readonly driver: SandboxDriver;
+  /** Asked for the driver of each sandbox. */
+  readonly placement: Pick<Placement, "nodeOf">;
   readonly clock: Clock;
   readonly routes: RouteTable;
   readonly agent: AgentClient;
@@ -32,4 +34,9 @@ export interface EngineParts {
   readonly admission: Resumes;
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;
+}
+
+/** What the steps of a transition work with: the engine's parts, and the driver that has the sandbox. */
+export interface EngineParts extends EngineNeeds {
+  readonly driver: SandboxDriver;
 }

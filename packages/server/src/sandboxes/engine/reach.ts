@@ -4,7 +4,7 @@ import { actAs, SERVER } from "../../actor.ts";
 import type { Guarded } from "../../proxy/route-table.ts";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import { Evictor } from "./evictor.ts";
-import type { EngineParts } from "./parts.ts";
+import type { EngineNeeds } from "./parts.ts";
 import { Incarnation, type Sandbox } from "./sandbox.ts";
 
 const WATCH_RETRY_MS = 1000;
@@ -20,11 +20,11 @@ export interface ReachEvents {
 
 /** Keeps what follows from a sandbox's state: its deadline, its route, and the watch of its processes. */
 export class Reach {
-  private readonly parts: EngineParts;
+  private readonly parts: EngineNeeds;
   private readonly events: ReachEvents;
   private readonly evictor: Evictor;
 
-  constructor(parts: EngineParts, events: ReachEvents) {
+  constructor(parts: EngineNeeds, events: ReachEvents) {
     this.parts = parts;
     this.events = events;
     this.evictor = new Evictor(parts.clock, (id) => events.due(id as SandboxId));
@@ -82,7 +82,8 @@ export class Reach {
   }
 
   private addRoute(sandbox: Sandbox, { handle }: Incarnation, { host, agentPort }: AgentAddress): void {
-    const { routes, tokens, driver } = this.parts;
+    const { routes, tokens } = this.parts;
+    const { driver } = sandbox;
     const { id, settings } = sandbox.record;
     routes.add({
       ...this.guardOf(sandbox.record),
@@ -115,11 +116,11 @@ export class Reach {
   }
 
   private async watch(sandbox: Sandbox, incarnation: Incarnation): Promise<void> {
-    const { driver, clock, events } = this.parts;
+    const { clock, events } = this.parts;
     const { signal } = incarnation;
     while (!signal.aborted) {
       try {
-        const exit = await driver.wait(incarnation.handle, signal);
+        const exit = await sandbox.driver.wait(incarnation.handle, signal);
         if (!signal.aborted) await this.events.ended(sandbox, incarnation, exit.reason);
         return;
       } catch (error) {

@@ -1,6 +1,6 @@
 import { Cleanup, type LivingState, runSteps, type SandboxId, type SandboxState, type Step, type StepObserver } from "@boxyard/core";
 import type { SandboxChange } from "../../store/index.ts";
-import type { EngineParts } from "./parts.ts";
+import type { EngineNeeds, EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { Sequence } from "./sequence.ts";
 import { type AnyTransition, INTENT, RESULT, type Settled, type Took, type Transition, type TransitionContext } from "./transition.ts";
@@ -59,7 +59,7 @@ export async function runTransition<Input, Context extends TransitionContext>(
 
 /** Runs the steps of a sequence. When this throws, the undo actions have run. `about`: the sandbox that is named in the log. */
 export async function runSequence<Context>(
-  parts: EngineParts,
+  parts: EngineNeeds,
   { name, steps }: Sequence<Context>,
   context: Context,
   about: SandboxId,
@@ -70,7 +70,7 @@ export async function runSequence<Context>(
 }
 
 /** Undo actions whose failures are logged and passed to `onFailed`. */
-function undoOf({ events, observer }: EngineParts, name: string, about: SandboxId, onFailed: () => void = () => {}): Cleanup {
+function undoOf({ events, observer }: EngineNeeds, name: string, about: SandboxId, onFailed: () => void = () => {}): Cleanup {
   const failed = (_action: string, error: unknown) => {
     events.undoFailed(about, name, error);
     onFailed();
@@ -127,7 +127,7 @@ function signalOf({ to, limitMs }: AnyTransition, sandbox: Sandbox, { signal }: 
 }
 
 /** Observers that inject faults get each point with the transition's name; the trace and the log get how long each step took. */
-function observerOf(parts: EngineParts, name: string, took: Record<string, number>): StepObserver {
+function observerOf(parts: EngineNeeds, name: string, took: Record<string, number>): StepObserver {
   const { observer } = parts;
   const trace = parts.events.stepTrace(name);
   return {

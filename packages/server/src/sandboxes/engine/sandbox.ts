@@ -1,5 +1,5 @@
 import { AppError, assertMove, type SandboxState, SerialQueue } from "@boxyard/core";
-import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
+import type { AgentAddress, SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { SandboxChange, SandboxRecord } from "../../store/index.ts";
 
 /** One start of a sandbox: its processes, and the address of its agent. A resume replaces the incarnation by a new one. */
@@ -48,14 +48,15 @@ export class Sandbox {
    * (`adoption`); after a failed transition, because an undo action failed too (`undo`).
    */
   pending: "adoption" | "undo" | undefined;
-  private readonly driverName: string;
+  /** The driver of its node. */
+  readonly driver: SandboxDriver;
   private readonly interruption = new AbortController();
 
   /** `isStored`: the record comes from the store; a new one is inserted by its first transition. */
-  constructor(record: SandboxRecord, driverName: string, isStored: boolean) {
+  constructor(record: SandboxRecord, driver: SandboxDriver, isStored: boolean) {
     this.record = record;
     this.storedStates = isStored ? [record.state] : undefined;
-    this.driverName = driverName;
+    this.driver = driver;
   }
 
   get id() {
@@ -73,7 +74,7 @@ export class Sandbox {
 
   /** How the driver finds the incarnation of the record. */
   get handle(): SandboxHandle {
-    return { driver: this.driverName, sandboxId: this.record.id, incarnation: this.record.incarnation };
+    return { driver: this.driver.name, sandboxId: this.record.id, incarnation: this.record.incarnation };
   }
 
   /** Aborts when the sandbox is to be removed: a transition in progress stops and runs its undo actions. */

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
 import type { Store } from "../../store/index.ts";
 import { checkTimeout } from "../create/create-request.ts";
-import { type ForkContext, type Forked, type ForkParts, fork } from "./fork.ts";
 import { captureFailure } from "../transitions/snapshot.ts";
+import { type ForkContext, type Forked, type ForkParts, fork } from "./fork.ts";
 
 export interface ForkServiceParts extends ForkParts {
   readonly store: Store;

@@ -4,9 +4,9 @@ import { type MakerParts, makeSandbox } from "../create/maker.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { Sequence } from "../engine/sequence.ts";
 import { newInitKey } from "../tokens.ts";
-import type { HeldSnapshot, SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
 import { CREATE_MS, type CreateTemplate } from "../transitions/create.ts";
 import { snapshot } from "../transitions/snapshot.ts";
+import type { HeldSnapshot, SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
 
 export interface ForkParts extends MakerParts {
   readonly snapshotKeeper: SnapshotKeeper;

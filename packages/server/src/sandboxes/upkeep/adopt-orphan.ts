@@ -1,7 +1,8 @@
 import { isAppError, type TeamId, type TemplateId } from "@boxyard/core";
-import type { KeptSpec, SandboxHandle } from "@boxyard/driver";
+import type { KeptSpec, SandboxDriver } from "@boxyard/driver";
 import type { SandboxRecord, SandboxSettings, TemplateSpec } from "../../store/records.ts";
 import type { EngineParts } from "../engine/parts.ts";
+import { HOME, type PlacedHandle, type Placement } from "../placement.ts";
 import type { TemplateSource } from "../ports.ts";
 import { newInitKey } from "../tokens.ts";
 import { initBodyOf } from "../transitions/create.ts";
@@ -12,7 +13,8 @@ const HAND_OVER_MS = 15_000;
 /** What the record of an adopted orphan lacks; the log names it. */
 export const UNKNOWN_OF_ORPHAN = ["metadata", "environment", "end time", "what happens at its end"] as const;
 
-export interface AdoptionParts extends Pick<EngineParts, "agent" | "authorities" | "clock" | "driver" | "events" | "tokens"> {
+export interface AdoptionParts extends Pick<EngineParts, "agent" | "authorities" | "clock" | "events" | "tokens"> {
+  readonly placement: Placement;
   readonly templates: Pick<TemplateSource, "get" | "resolve">;
   /** The team that owns adopted orphans: a store has one. */
   readonly teamId: TeamId;
@@ -22,9 +24,10 @@ export interface AdoptionParts extends Pick<EngineParts, "agent" | "authorities"
  * Makes the record of a sandbox that the store does not know from the spec that the driver has kept. Undefined: the sandbox cannot go on, because
  * it is half made, its processes have ended, or it belongs to a build, which ended with its server.
  */
-export async function recordOfOrphan(parts: AdoptionParts, handle: SandboxHandle): Promise<SandboxRecord | undefined> {
-  const { driver, clock, teamId } = parts;
-  const state = await stateOf(parts, handle);
+export async function recordOfOrphan(parts: AdoptionParts, handle: PlacedHandle): Promise<SandboxRecord | undefined> {
+  const { clock, teamId } = parts;
+  const driver = parts.placement.driverOf(handle);
+  const state = await stateOf(driver, handle);
   if (state === undefined) return undefined;
   const kept = await driver.keptSpec(handle);
   const { labels } = kept;
@@ -54,19 +57,20 @@ export async function recordOfOrphan(parts: AdoptionParts, handle: SandboxHandle
       // A spec of an earlier version has no key. A resume from memory does not need the key; a boot from the disk uses the new one.
       initKey: kept.initKey ?? newInitKey(),
       timeoutMs,
+      ...(handle.node !== HOME && { node: handle.node }),
       ...(template.spec && { templateEnv: template.spec.env }),
       ...(kept.restrictions && { restrictions: kept.restrictions }),
       // Their names were lost with the store.
       ...(kept.volumes && { volumes: kept.volumes.map(({ volume, ...at }) => ({ id: volume, name: volume, ...at })) }),
     },
     settings: {
-      ...settingsOf(parts, kept),
+      ...settingsOf(driver, kept),
       ...(generation && { pauseMode: generation.memory ? ("full" as const) : ("filesystem" as const) }),
     },
   };
 }
 
-async function stateOf({ driver }: AdoptionParts, handle: SandboxHandle): Promise<"running" | "paused" | undefined> {
+async function stateOf(driver: SandboxDriver, handle: PlacedHandle): Promise<"running" | "paused" | undefined> {
   try {
     const { phase } = await driver.inspect(handle);
     return phase === "running" || phase === "paused" ? phase : undefined;
@@ -90,7 +94,7 @@ function templateOf({ templates, teamId }: AdoptionParts, labels: KeptSpec["labe
 }
 
 /** Settings that are not known get their safe value: ports ask for the token, and at its end the sandbox is paused if the driver can do that. */
-function settingsOf({ driver }: AdoptionParts, { network, labels }: KeptSpec): SandboxSettings {
+function settingsOf(driver: SandboxDriver, { network, labels }: KeptSpec): SandboxSettings {
   const { checkpoint } = driver.capabilities;
   const pauseAs = checkpoint === "memory" ? "full" : "filesystem";
   return {
@@ -106,7 +110,8 @@ function settingsOf({ driver }: AdoptionParts, { network, labels }: KeptSpec): S
  * environment. If the agent does not answer, the sandbox stays, and clients may reach it after a pause and a resume.
  */
 export async function handOver(parts: AdoptionParts, record: SandboxRecord): Promise<void> {
-  const { agent, driver, events } = parts;
+  const { agent, events } = parts;
+  const { driver } = parts.placement.nodeOf(record);
   const { envVars: _, ...body } = initBodyOf(parts, record, {});
   const handle = { driver: driver.name, sandboxId: record.id, incarnation: record.incarnation };
   try {

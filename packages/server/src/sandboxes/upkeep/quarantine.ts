@@ -1,14 +1,14 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, isAppError } from "@boxyard/core";
-import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { Events, QuarantineCause } from "../../events.ts";
+import type { PlacedHandle, Placement } from "../placement.ts";
 
 /** File of the data directory that holds the sandboxes in quarantine, each with the time of its first sight and the cause. */
 const ORPHANS_FILE = "orphans.json";
 
 export interface QuarantineParts {
-  readonly driver: Pick<SandboxDriver, "freeze" | "destroy">;
+  readonly placement: Pick<Placement, "driverOf">;
   readonly clock: Clock;
   readonly events: Events;
   readonly dataDir: string;
@@ -18,7 +18,7 @@ export interface QuarantineParts {
 
 /** A sandbox for the quarantine, and why. */
 export interface Held {
-  readonly handle: SandboxHandle;
+  readonly handle: PlacedHandle;
   readonly cause: QuarantineCause;
 }
 
@@ -56,10 +56,10 @@ export class Quarantine {
   }
 
   /** Removes an orphan now. If that fails, the next `hold` tries again. */
-  async remove(handle: SandboxHandle): Promise<void> {
-    const { driver, events } = this.parts;
+  async remove(handle: PlacedHandle): Promise<void> {
+    const { placement, events } = this.parts;
     try {
-      await driver.destroy(handle);
+      await placement.driverOf(handle).destroy(handle);
       events.orphanRemoved(handle.sandboxId);
       this.entries = new Map([...this.entries].filter(([id]) => id !== handle.sandboxId));
     } catch (error) {
@@ -67,13 +67,16 @@ export class Quarantine {
     }
   }
 
-  private async freeze(handle: SandboxHandle, cause: QuarantineCause): Promise<void> {
-    const { driver, events, keepMs } = this.parts;
+  private async freeze(handle: PlacedHandle, cause: QuarantineCause): Promise<void> {
+    const { placement, events, keepMs } = this.parts;
     events.quarantined(handle.sandboxId, cause, keepMs);
-    await driver.freeze(handle).catch((error: unknown) => {
-      // A paused or unfinished sandbox has no processes to freeze.
-      if (!isAppError(error, "not_found")) events.watchFailed(handle.sandboxId, error);
-    });
+    await placement
+      .driverOf(handle)
+      .freeze(handle)
+      .catch((error: unknown) => {
+        // A paused or unfinished sandbox has no processes to freeze.
+        if (!isAppError(error, "not_found")) events.watchFailed(handle.sandboxId, error);
+      });
   }
 
   private write(): void {

@@ -1,10 +1,10 @@
 import { atOnce } from "@boxyard/core";
-import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
 import type { EndCause, SandboxRecord, Store } from "../../store/index.ts";
 import type { OrphanPolicy } from "../../store-identity.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
+import type { PlacedHandle, Placement } from "../placement.ts";
 import { type AdoptionParts, handOver, recordOfOrphan, UNKNOWN_OF_ORPHAN } from "./adopt-orphan.ts";
 import type { Held, Quarantine } from "./quarantine.ts";
 
@@ -21,7 +21,7 @@ export interface Adoption {
 export interface RestartParts {
   readonly engine: Engine;
   readonly store: Store;
-  readonly driver: SandboxDriver;
+  readonly placement: Placement;
   readonly events: Events;
   readonly quarantine: Quarantine;
 }
@@ -38,8 +38,8 @@ const AT_ONCE = 16;
  * of the driver without a record. Resolves as soon as the sandboxes that run are reachable.
  */
 export async function adoptAll(parts: RestartParts, policy: OrphanPolicy, adoption: AdoptionParts): Promise<Adoption> {
-  const { engine, store, driver } = parts;
-  const [records, handles] = await Promise.all([store.listLiving(), driver.list()]);
+  const { engine, store, placement } = parts;
+  const [records, handles] = await Promise.all([store.listLiving(), placement.list()]);
   const byId = new Map(handles.map((handle) => [handle.sandboxId as string, handle]));
   const leftovers: Leftover[] = [];
   const damaged: Held[] = [];
@@ -65,7 +65,7 @@ export async function adoptAll(parts: RestartParts, policy: OrphanPolicy, adopti
 async function adoptOrphan(
   { store, events }: RestartParts,
   adoption: AdoptionParts,
-  handle: SandboxHandle,
+  handle: PlacedHandle,
   adopt: (record: SandboxRecord) => Promise<void>,
 ): Promise<void> {
   try {
@@ -81,19 +81,19 @@ async function adoptOrphan(
 }
 
 interface Orphans {
-  readonly gone: readonly SandboxHandle[];
-  readonly kept: readonly SandboxHandle[];
+  readonly gone: readonly PlacedHandle[];
+  readonly kept: readonly PlacedHandle[];
 }
 
 /** Divides sandboxes without a living record into those to be removed (`gone`: the policy says so, or the store knows their end) and those to be kept. */
-export async function sortOrphans({ store }: Pick<RestartParts, "store">, policy: OrphanPolicy, all: SandboxHandle[]): Promise<Orphans> {
+export async function sortOrphans({ store }: Pick<RestartParts, "store">, policy: OrphanPolicy, all: PlacedHandle[]): Promise<Orphans> {
   if (policy === "remove") return { gone: all, kept: [] };
   const isDead = await Promise.all(all.map(async ({ sandboxId }) => (await store.getSandbox(sandboxId))?.state === "dead"));
   return { gone: all.filter((_, i) => isDead[i]), kept: all.filter((_, i) => !isDead[i]) };
 }
 
 /** Adopts a sandbox whose state the driver could not tell at the start, or whose last transition could not be undone. Returns true while the driver's record of the sandbox is damaged. */
-export async function adoptLate(parts: RestartParts, sandbox: Sandbox, handle: SandboxHandle | undefined): Promise<boolean> {
+export async function adoptLate(parts: RestartParts, sandbox: Sandbox, handle: PlacedHandle | undefined): Promise<boolean> {
   const tell = sandbox.pending === "undo" ? parts.events.undone : parts.events.adopted;
   const cause = await adoptOne(parts, sandbox.record, () => parts.engine.adopt(sandbox.record, handle), tell.bind(parts.events));
   if (cause === "damaged") return true;
@@ -119,7 +119,7 @@ async function adoptOne(
   return answer.cause;
 }
 
-async function removeAll({ engine, quarantine }: RestartParts, leftovers: Leftover[], orphans: readonly SandboxHandle[]): Promise<void> {
+async function removeAll({ engine, quarantine }: RestartParts, leftovers: Leftover[], orphans: readonly PlacedHandle[]): Promise<void> {
   await atOnce(leftovers, AT_ONCE, async ({ sandbox, cause }) => {
     // The sweep tries a failed removal again.
     if (sandbox.state === "killing") await engine.retryRemoval(sandbox).catch(() => {});

@@ -1,5 +1,5 @@
 import { AppError, atOnce, type Clock, Rounds, within } from "@boxyard/core";
-import type { ResourceStats, SandboxDriver } from "@boxyard/driver";
+import type { ResourceStats } from "@boxyard/driver";
 import type { SandboxMetric } from "@boxyard/spec/platform";
 import type { LivingSandboxes } from "../engine/living.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
@@ -26,7 +26,6 @@ interface History {
  */
 export class Sampler {
   private readonly sandboxes: LivingSandboxes;
-  private readonly driver: SandboxDriver;
   private readonly clock: Clock;
   private readonly liveness: Pick<Liveness, "isUnresponsive">;
   private readonly histories = new Map<string, History>();
@@ -34,9 +33,8 @@ export class Sampler {
   private readonly measuring = new WeakSet<Sandbox>();
   private readonly rounds: Rounds;
 
-  constructor(sandboxes: LivingSandboxes, driver: SandboxDriver, clock: Clock, liveness: Pick<Liveness, "isUnresponsive">) {
+  constructor(sandboxes: LivingSandboxes, clock: Clock, liveness: Pick<Liveness, "isUnresponsive">) {
     this.sandboxes = sandboxes;
-    this.driver = driver;
     this.clock = clock;
     this.liveness = liveness;
     this.rounds = new Rounds(() => this.once(), { clock, everyMs: EVERY_MS, isFirstAtOnce: true, onError: NEVER });
@@ -73,7 +71,7 @@ export class Sampler {
   /** Undefined for a sandbox that cannot be measured now: it ends meanwhile, or the driver takes too long. */
   private async measure(sandbox: Sandbox): Promise<ResourceStats | undefined> {
     this.measuring.add(sandbox);
-    const measured = this.driver.stats(sandbox.handle).finally(() => this.measuring.delete(sandbox));
+    const measured = sandbox.driver.stats(sandbox.handle).finally(() => this.measuring.delete(sandbox));
     return within(measured, STATS_MS, tooLong, this.clock).catch(() => undefined);
   }
 

@@ -1,10 +1,10 @@
 import { type Clock, SerialQueue } from "@boxyard/core";
-import type { SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
 import type { Store, TemplateSpec } from "../../store/index.ts";
+import type { Placement } from "../placement.ts";
 
 export interface SnapshotKeeperParts {
-  readonly driver: Pick<SandboxDriver, "snapshots">;
+  readonly snapshots: Placement["snapshots"];
   readonly store: Store;
   readonly events: Events;
   readonly clock: Clock;
@@ -50,15 +50,15 @@ export class SnapshotKeeper {
   collect(deleted: readonly string[] = []): Promise<void> {
     for (const id of deleted) this.known.add(id);
     return this.queue.run(async () => {
-      const { driver, store, events } = this.parts;
+      const { snapshots, store, events } = this.parts;
       // The driver is asked before the store: so a snapshot that is captured and noted in between is not taken for one that is not needed.
-      const there = (await driver.snapshots.list()).map(({ id }) => id);
+      const there = (await snapshots.list()).map(({ id }) => id);
       if (there.length === 0) return;
       const needed = new Set((await store.templates.listSpecs()).flatMap(snapshotsOf));
       for (const id of needed) this.known.add(id);
       for (const id of there) {
         if (needed.has(id) || this.held.has(id) || this.isStranger(id)) continue;
-        await driver.snapshots.remove(id).then(
+        await snapshots.remove(id).then(
           () => this.removed(id),
           (error: unknown) => events.snapshotNotRemoved(id, error),
         );

@@ -1,8 +1,8 @@
 import { AppError, atOnce, Rounds, within } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { SandboxHandle } from "@boxyard/driver";
 import { KEEP_KEYS_MS } from "../create/idempotency.ts";
 import type { EngineParts } from "../engine/parts.ts";
+import type { PlacedHandle } from "../placement.ts";
 import type { Held } from "./quarantine.ts";
 import { adoptLate, type RestartParts, sortOrphans } from "./restart.ts";
 import type { SnapshotKeeper } from "./snapshot-keeper.ts";
@@ -88,8 +88,8 @@ export class Sweep {
 
   /** Acts only on differences that the round before has found too: a sandbox that is being made or removed differs for a moment. */
   private async compareWithDriver(): Promise<void> {
-    const { driver, clock } = this.parts;
-    const handles = await within(driver.list(), LIST_MS, listTooLong, clock);
+    const { placement, clock } = this.parts;
+    const handles = await within(placement.list(), LIST_MS, listTooLong, clock);
     const damaged = await this.findMissing(handles);
     const orphans = await this.findOrphans(handles);
     await this.parts.quarantine.hold([
@@ -98,7 +98,7 @@ export class Sweep {
     ]);
   }
 
-  private async findOrphans(handles: readonly SandboxHandle[]): Promise<readonly SandboxHandle[]> {
+  private async findOrphans(handles: readonly PlacedHandle[]): Promise<readonly PlacedHandle[]> {
     const { engine, quarantine } = this.parts;
     const unknown = handles.filter(({ sandboxId }) => !engine.sandboxes.find(sandboxId));
     const { gone, kept } = await sortOrphans(
@@ -112,11 +112,11 @@ export class Sweep {
   }
 
   /** Ends sandboxes that the driver does not list any more, and adopts pending ones. Returns those whose record the driver cannot read. */
-  private async findMissing(handles: readonly SandboxHandle[]): Promise<SandboxHandle[]> {
+  private async findMissing(handles: readonly PlacedHandle[]): Promise<PlacedHandle[]> {
     const { engine } = this.parts;
     const byId = new Map(handles.map((handle) => [handle.sandboxId as string, handle]));
     const missing = new Set<string>();
-    const damaged: SandboxHandle[] = [];
+    const damaged: PlacedHandle[] = [];
     for (const sandbox of engine.sandboxes.all()) {
       const { id, state } = sandbox;
       const handle = byId.get(id);
