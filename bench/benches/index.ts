@@ -1,6 +1,7 @@
 import type { Bench } from "../lib/bench.ts";
 import { adopt } from "./adopt.ts";
 import { agent } from "./agent.ts";
+import { checkpoints } from "./checkpoints.ts";
 import { codeInterpreter } from "./code-interpreter.ts";
 import { command } from "./command.ts";
 import { compose } from "./compose.ts";
@@ -45,6 +46,7 @@ export const benches: readonly Bench[] = [
   templateMemory,
   startFromMemory,
   codeInterpreter,
+  checkpoints,
   soak,
 ];
 

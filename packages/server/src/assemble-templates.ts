@@ -10,8 +10,8 @@ import { Downloads, Reach, type ReachOptions, removeWorkDirectories, Transport }
 import type { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import type { Engine } from "./sandboxes/engine/engine.ts";
 import { newSeed } from "./sandboxes/tokens.ts";
-import { type SnapshotKeeper, snapshotsOf } from "./sandboxes/upkeep/snapshot-keeper.ts";
-import type { Store, TemplateVersion } from "./store/index.ts";
+import type { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
+import type { Store } from "./store/index.ts";
 import { RegistryImages } from "./templates/builds/base/registry-images.ts";
 import { Triggers } from "./templates/builds/base/triggers.ts";
 import { Builds } from "./templates/builds/builds.ts";
@@ -99,23 +99,21 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     maxPerTeam: config.maxQueuedBuilds,
   });
   const slugOf = async (teamId: TeamId) => (await store.teamSlug(teamId)) ?? "";
-  const removed = (versions: readonly TemplateVersion[]) =>
-    deps.snapshotKeeper
-      .collect(versions.flatMap(({ spec }) => snapshotsOf(spec)))
-      .catch((error: unknown) => deps.logger.error({ err: error }, "snapshots are not collected"));
+  const released = () =>
+    deps.snapshotKeeper.collect().catch((error: unknown) => deps.logger.error({ err: error }, "snapshots are not collected"));
   const snapshotCatalog = new SnapshotCatalog({
     store,
     templates,
     clock,
     slugOf,
     usersOf: (buildIds) => engine.sandboxes.usersOfBuilds(buildIds),
-    removed,
+    released,
   });
   const catalog = new Catalog({
     store,
     templates,
     snapshots: snapshotCatalog,
-    removed,
+    released,
     clock,
     usersOf: (id) => engine.sandboxes.usersOf(id),
     slugOf,

@@ -2,15 +2,20 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/* Every statement that changes a sandbox, a template, a build, a tag, a key or a volume is in a method that writes the event of the change. */
+/* Every statement that changes a sandbox, a template, a build, a tag, a key, a volume or a checkpoint is in a method that writes the event of the change. */
 
-const WRITE = /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys|volumes)\b/g;
+const WRITE = /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys|volumes|checkpoints)\b/g;
 
 /** Methods that write without an event, each with the reason. */
 const SILENT: Readonly<Record<string, string>> = {
   touchKey: "the time of a key's last use is no change of the key, and is written with each request",
   sealSandboxes: "seals plain secrets of an earlier version when the store is opened; the record stays the same",
   countSpawn: "the number of a template's uses is no change of the template, and is written with each create",
+  begin: "a checkpoint has its event when the driver has it; nobody can use it before",
+  takeOver: "the node of a checkpoint is no change of the checkpoint: the data directory has lost its node id",
+  markRemoving: "the removal has its event when the driver does not have the checkpoint any more",
+  addReference: "a reference is a part of the change that makes it, which has its own event",
+  dropReferences: "a reference is a part of the change that ends it, which has its own event",
   open: "rows of the time before sandboxes had a node get the node of the only server that there was",
 };
 
@@ -47,12 +52,12 @@ test("a write without its event is found", () => {
   expect(silentOnes(writesOf(inStatic))).toEqual(["constructor"]);
 });
 
-test("each change of a sandbox, template, build, tag, key or volume writes its event", () => {
+test("each change of a sandbox, template, build, tag, key, volume or checkpoint writes its event", () => {
   const files = readdirSync(import.meta.dir).filter((name) => name.endsWith(".ts") && !/\.test\.ts$|^migrat/.test(name));
   const text = files.map((name) => ({ name, text: readFileSync(join(import.meta.dir, name), "utf8") }));
   const found = text.flatMap((file) => writesOf(file.text));
   expect(new Set(found.flatMap(({ tables }) => tables))).toEqual(
-    new Set(["sandboxes", "templates", "template_builds", "template_tags", "api_keys", "volumes"]),
+    new Set(["sandboxes", "templates", "template_builds", "template_tags", "api_keys", "volumes", "checkpoints"]),
   );
   // Each statement was found in a method.
   const all = text.flatMap((file) => [...file.text.matchAll(WRITE)]);

@@ -1,3 +1,4 @@
+export type { CheckpointRecord, NewCheckpoint } from "./checkpoint-rows.ts";
 export * from "./event.ts";
 export * from "./records.ts";
 export * from "./sandbox-log-store.ts";

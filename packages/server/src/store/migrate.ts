@@ -25,9 +25,10 @@ export async function migrate<T>(sql: SQL, { kind, clock, last }: MigrationOptio
     const rows = (await tx`SELECT version FROM migrations`) as Row[];
     const done = new Set(rows.map((row) => num(row.version)));
     refuseNewer(done);
-    for (const { version, name, statements } of MIGRATIONS) {
+    for (const { version, name, statements, work } of MIGRATIONS) {
       if (done.has(version)) continue;
       for (const statement of statements) await tx.unsafe(statement);
+      await work?.(tx);
       await tx`INSERT INTO migrations ${tx({ version, name, applied_at: clock.now() })}`;
     }
     return await last(tx);

@@ -1,7 +1,12 @@
+import type { SQL } from "bun";
+import { adoptCheckpoints } from "./migrate-checkpoints.ts";
+
 export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly statements: readonly string[];
+  /** Work that SQL alone cannot do in both databases, after the statements; once, in the same transaction. */
+  readonly work?: (tx: SQL) => Promise<void>;
 }
 
 /**
@@ -125,5 +130,31 @@ export const MIGRATIONS: readonly Migration[] = [
       `CREATE TABLE volumes (id TEXT PRIMARY KEY, team_id TEXT NOT NULL, node TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,
         size_bytes BIGINT NOT NULL, created_at BIGINT NOT NULL, UNIQUE (team_id, name))`,
     ],
+  },
+  {
+    version: 11,
+    name: "checkpoints",
+    statements: [
+      `CREATE TABLE checkpoints (id TEXT PRIMARY KEY, team_id TEXT NOT NULL, node TEXT NOT NULL, sandbox_id TEXT, parent_id TEXT, sequence BIGINT NOT NULL,
+        state TEXT NOT NULL, memory INTEGER NOT NULL, bytes BIGINT, reference TEXT NOT NULL, name TEXT, tag TEXT, reference_count BIGINT NOT NULL,
+        created_at BIGINT NOT NULL)`,
+      "CREATE INDEX checkpoints_by_sandbox ON checkpoints (sandbox_id, sequence)",
+      "CREATE INDEX checkpoints_by_parent ON checkpoints (parent_id)",
+      "CREATE INDEX checkpoints_by_reference ON checkpoints (reference)",
+      // The sweep looks for these every few seconds.
+      "CREATE INDEX checkpoints_unused ON checkpoints (node, created_at) WHERE reference_count = 0",
+      // What needs a checkpoint; `reference_count` of the checkpoint is the number of these rows.
+      `CREATE TABLE checkpoint_references (checkpoint_id TEXT NOT NULL, kind TEXT NOT NULL, holder TEXT NOT NULL,
+        PRIMARY KEY (kind, holder, checkpoint_id))`,
+      // The checkpoint that a build's sandboxes begin with. It has a reference of the build as long as a tag points to the build.
+      "ALTER TABLE template_builds ADD COLUMN checkpoint_id TEXT",
+      "CREATE INDEX template_tags_by_build ON template_tags (build_id)",
+      // `template`, or `snapshot`: the versions are snapshots of sandboxes.
+      "ALTER TABLE templates ADD COLUMN kind TEXT NOT NULL DEFAULT 'template'",
+      // The checkpoint that the present state of a sandbox comes from: the parent of its next one.
+      "ALTER TABLE sandboxes ADD COLUMN checkpoint_id TEXT",
+      "CREATE INDEX sandboxes_by_checkpoint ON sandboxes (checkpoint_id) WHERE checkpoint_id IS NOT NULL",
+    ],
+    work: adoptCheckpoints,
   },
 ];

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { AppError, type Clock, systemClock } from "@boxyard/core";
 import { eventually, startPostgres, type TestPostgres } from "@boxyard/testkit";
 import { SQL } from "bun";
+import { expectAdopted, makeEarlierStore } from "./migrate-checkpoints-contract.ts";
 import { Sealer } from "./sealer.ts";
 import { PostgresSession } from "./session.ts";
 import { SqlStore } from "./sql-store.ts";
@@ -17,6 +18,16 @@ afterAll(() => postgres?.[Symbol.asyncDispose]());
 storeContract("PostgreSQL", async () => {
   const url = await postgres.database();
   return { open: (node, clock) => SqlStore.open({ url }, node, new Sealer(new Uint8Array(32)), clock), remove: async () => {} };
+});
+
+test("finds the snapshots of a database from before there were checkpoints", async () => {
+  const url = await postgres.database();
+  const sql = new SQL(url);
+  await makeEarlierStore(sql);
+  await sql.close();
+  const store = await SqlStore.open({ url }, "here");
+  await expectAdopted(store);
+  await store.close();
 });
 
 test("is migrated by one of several servers that open it at once", async () => {

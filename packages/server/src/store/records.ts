@@ -98,6 +98,8 @@ export interface SandboxRecord {
   readonly endedAt?: number;
   readonly facts: SandboxFacts;
   readonly settings: SandboxSettings;
+  /** The checkpoint that its present state comes from: its newest one, the one that it was made from, or the one of its last rollback. */
+  readonly checkpointId?: string;
 }
 
 export interface ApiKeyRecord {
@@ -126,7 +128,7 @@ export interface StartCommands {
 
 /** The snapshot of a sandbox that a version of a template is. It needs the layers of the version's image too. */
 export interface SnapshotOrigin {
-  /** The driver's name of the snapshot. */
+  /** The checkpoint, and the driver's name of it. */
   readonly id: string;
   /** True: the processes go on in sandboxes of the snapshot. False: sandboxes boot from its disk. */
   readonly memory: boolean;
@@ -143,7 +145,7 @@ export interface TemplateSpec extends StartCommands {
   readonly image: ImageRef;
   /** Set: the version is a snapshot of a sandbox. */
   readonly snapshot?: SnapshotOrigin;
-  /** The driver's name of a started snapshot: of a sandbox of this version, with memory, whose start command is ready. Sandboxes start from it. */
+  /** The checkpoint of a sandbox of this version, with memory, whose start command was ready. Sandboxes start from it. */
   readonly started?: string;
   readonly cpuCount: number;
   readonly memoryMB: number;
@@ -194,12 +196,16 @@ export interface TagAssignment {
   readonly buildFinishedAt?: number;
 }
 
+export type TemplateKind = "template" | "snapshot";
+
 export interface TemplateRecord {
   readonly id: TemplateId;
   readonly teamId: TeamId;
   /** Slug of the team. */
   readonly namespace: string;
   readonly name?: string;
+  /** `snapshot`: its versions are snapshots of sandboxes; clients find it among the snapshots, and not among the templates. */
+  readonly kind: TemplateKind;
   readonly isPublic: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;

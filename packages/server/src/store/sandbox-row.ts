@@ -17,6 +17,7 @@ const COLUMNS: { readonly [K in keyof Required<SandboxChange>]: (value: Required
     incarnation: (value) => ({ incarnation: value }),
     settings: (value) => ({ settings: JSON.stringify(storedSettings(value)) }),
     owner: ownerColumns,
+    checkpointId: (value) => ({ checkpoint_id: value }),
   };
 
 function ownerColumns(owner: SandboxOwner): Readonly<Record<string, unknown>> {
@@ -45,6 +46,7 @@ export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, u
     ended_at: record.endedAt ?? null,
     spec: secrets.sealFacts(record.id, record.facts),
     settings: JSON.stringify(storedSettings(record.settings)),
+    checkpoint_id: record.checkpointId ?? null,
   };
 }
 
@@ -66,6 +68,7 @@ export function sandboxOf(row: Row, secrets: Secrets, node: string): SandboxReco
     ...(startedAt === undefined ? {} : { startedAt }),
     endAt: num(row.end_at),
     ...(endedAt === undefined ? {} : { endedAt }),
+    ...(row.checkpoint_id === null ? {} : { checkpointId: text(row.checkpoint_id) }),
     ...factsAndSettings(secrets.openFacts(id, text(row.spec), isNeeded), text(row.settings)),
   };
 }

@@ -116,3 +116,9 @@ export class Secrets {
     throw new AppError("failed_precondition", "The store's secrets are sealed, and there is no key to open them", { reason: "store_key" });
   }
 }
+
+/** Removes free pages of a SQLite file and the log, which may hold secrets that were plain. */
+export async function forgetOldPages(sql: SQL): Promise<void> {
+  await sql.unsafe("VACUUM");
+  await sql.unsafe("PRAGMA wal_checkpoint(TRUNCATE)");
+}

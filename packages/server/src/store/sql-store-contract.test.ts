@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { expectAdopted, makeEarlierStore } from "./migrate-checkpoints-contract.ts";
 import { sampleRecord } from "./sample-record.ts";
 import { Sealer } from "./sealer.ts";
 import { SqlStore } from "./sql-store.ts";
@@ -29,6 +30,20 @@ test("refuses a store that a newer version has written", async () => {
   await sql`INSERT INTO migrations (version, name, applied_at) VALUES (9999, 'later', 0)`;
   await sql.close();
   await expect(SqlStore.open({ file }, "node")).rejects.toMatchObject({ reason: "store_too_new" });
+  await rm(dir, { recursive: true });
+});
+
+test("finds the snapshots of a store from before there were checkpoints", async () => {
+  const dir = await directory();
+  const file = join(dir, "boxyard.db");
+  const sql = new SQL({ adapter: "sqlite", filename: file });
+  await makeEarlierStore(sql);
+  await sql.close();
+  for (let opened = 0; opened < 2; opened++) {
+    const store = await SqlStore.open({ file }, "node");
+    if (opened === 1) await expectAdopted(store);
+    await store.close();
+  }
   await rm(dir, { recursive: true });
 });
 

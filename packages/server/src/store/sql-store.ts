@@ -1,11 +1,12 @@
 import { type Clock, newTeamId, type SandboxId, type SandboxState, systemClock, type TeamId } from "@boxyard/core";
 import { SQL } from "bun";
+import { CheckpointRows } from "./checkpoint-rows.ts";
 import { idempotencyOf, keyOf } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
 import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";
-import { Secrets } from "./secrets.ts";
+import { forgetOldPages, Secrets } from "./secrets.ts";
 import { PostgresSession, type Session, SqliteSession } from "./session.ts";
 import { SqlEventStore } from "./sql-event-store.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
@@ -46,6 +47,7 @@ export class SqlStore implements Store {
   readonly sandboxLogs: SqlSandboxLogStore;
   readonly events: SqlEventStore;
   readonly volumes: VolumeRows;
+  readonly checkpoints: CheckpointRows;
   readonly health: StoreHealth;
   private readonly session: Session;
   private readonly parts: StoreParts;
@@ -62,6 +64,7 @@ export class SqlStore implements Store {
     this.sandboxLogs = new SqlSandboxLogStore(session);
     this.events = new SqlEventStore(session);
     this.volumes = new VolumeRows(session, this.node);
+    this.checkpoints = new CheckpointRows(session, this.node);
   }
 
   /**
@@ -84,6 +87,7 @@ export class SqlStore implements Store {
       const last = async (tx: SQL) => {
         // Rows that are older than the column `node` belong to this server, which was the only one then.
         await tx`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
+        await tx`UPDATE checkpoints SET node = ${node} WHERE node = ''`;
         return secrets.adopt(tx, node);
       };
       const hadPlain = await migrate(sql, { kind: "url" in place ? "postgres" : "sqlite", clock, last });
@@ -290,10 +294,4 @@ export class SqlStore implements Store {
   async close(): Promise<void> {
     await this.session.close();
   }
-}
-
-/** Removes free pages and the log, which may hold secrets that were plain. */
-async function forgetOldPages(sql: SQL): Promise<void> {
-  await sql.unsafe("VACUUM");
-  await sql.unsafe("PRAGMA wal_checkpoint(TRUNCATE)");
 }

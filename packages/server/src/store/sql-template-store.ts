@@ -1,4 +1,5 @@
-import { newBuildId, newTemplateId, type TeamId, type TemplateId } from "@boxyard/core";
+import { AppError, newBuildId, newTemplateId, type TeamId, type TemplateId } from "@boxyard/core";
+import { referToBuild, releaseTemplate, releaseUntagged } from "./checkpoint-references.ts";
 import type {
   BuildChange,
   BuildLogLine,
@@ -6,25 +7,29 @@ import type {
   BuildStatus,
   CachedResult,
   TagAssignment,
+  TemplateKind,
   TemplateRecord,
   TemplateSpec,
   TemplateVersion,
 } from "./records.ts";
 import type { Session } from "./session.ts";
 import { SqlTagHistory } from "./sql-tag-history.ts";
+import { SqlTemplateVersions } from "./sql-template-versions.ts";
 import { num, type Row, text } from "./sql-values.ts";
-import { buildOf, changedBuildColumns, lineOf, rank, templateOf, versionOf } from "./template-rows.ts";
-import type { LogLines, LogsAt, TemplateStore } from "./template-store.ts";
+import { buildOf, changedBuildColumns, checkpointIn, lineOf, rank, templateOf } from "./template-rows.ts";
+import type { FoundTemplate, LogLines, LogsAt, NewTemplate, TemplateStore } from "./template-store.ts";
 import { keepUntagged, UNTAGGED } from "./untagged-builds.ts";
 
 /** Templates on SQL, for `SqlStore`. */
 export class SqlTemplateStore implements TemplateStore {
   private readonly session: Session;
   private readonly history: SqlTagHistory;
+  private readonly versions: SqlTemplateVersions;
 
   constructor(session: Session) {
     this.session = session;
     this.history = new SqlTagHistory(session);
+    this.versions = new SqlTemplateVersions(session);
   }
 
   async put(teamId: TeamId, name: string, tag: string, spec: TemplateSpec, now: number): Promise<void> {
@@ -42,32 +47,30 @@ export class SqlTemplateStore implements TemplateStore {
     });
   }
 
-  async listVersions(): Promise<TemplateVersion[]> {
-    const rows = (await this.session.sql`SELECT t.id, t.team_id, s.slug, t.public, t.name, g.tag, g.created_at, b.id AS build_id, b.spec
-      FROM templates t JOIN teams s ON s.id = t.team_id JOIN template_tags g ON g.template_id = t.id
-      JOIN template_builds b ON b.id = g.build_id WHERE b.spec <> '' ORDER BY t.id, g.tag`) as Row[];
-    return rows.map(versionOf);
+  listVersions(): Promise<TemplateVersion[]> {
+    return this.versions.tagged();
   }
 
-  async listUntagged(): Promise<TemplateVersion[]> {
-    const rows = (await this.session
-      .sql`SELECT t.id, t.team_id, s.slug, t.public, t.name, b.id AS tag, c.used_at AS created_at, b.id AS build_id, b.spec
-      FROM templates t JOIN teams s ON s.id = t.team_id JOIN template_builds b ON b.template_id = t.id JOIN build_cache c ON c.key = ${UNTAGGED} || b.id
-      WHERE b.spec <> '' AND NOT EXISTS (SELECT 1 FROM template_tags g WHERE g.build_id = b.id) ORDER BY t.id, b.id`) as Row[];
-    return rows.map(versionOf);
+  listUntagged(): Promise<TemplateVersion[]> {
+    return this.versions.untagged();
+  }
+
+  find(id: TemplateId): Promise<FoundTemplate | undefined> {
+    return this.versions.of(id);
   }
 
   async useUntagged(buildId: string, now: number): Promise<void> {
     await this.getCached(UNTAGGED + buildId, now);
   }
 
-  async add({ id, teamId, name, now }: { id: TemplateId; teamId: TeamId; name?: string; now: number }): Promise<TemplateRecord> {
-    const values = { id: id as string, team_id: teamId as string, name: name ?? null, public: 0, created_at: now, updated_at: now };
+  async add({ id, teamId, name, kind = "template", now }: NewTemplate): Promise<TemplateRecord> {
+    const values = { id: id as string, team_id: teamId as string, name: name ?? null, kind, public: 0, created_at: now, updated_at: now };
     return this.session.transaction(async (tx) => {
       const added = await tx.sql`INSERT INTO templates ${tx.sql(values)} ON CONFLICT (team_id, name) DO NOTHING RETURNING id`;
       if (added.length === 1) tx.record({ action: "template.created", targetId: id, teamId, after: name === undefined ? {} : { name } });
       const [row] = await tx.sql`SELECT t.*, s.slug FROM templates t JOIN teams s ON s.id = t.team_id
         WHERE t.id = ${id} OR (t.team_id = ${teamId} AND t.name = ${name ?? ""})`;
+      if (row.kind !== kind) throw nameTaken(text(name), kind);
       return templateOf(row);
     });
   }
@@ -94,6 +97,7 @@ export class SqlTemplateStore implements TemplateStore {
   async remove(id: TemplateId): Promise<void> {
     await this.session.transaction(async (tx) => {
       const tags = (await tx.sql`DELETE FROM template_tags WHERE template_id = ${id} RETURNING tag, build_id`) as Row[];
+      await releaseTemplate(tx, id);
       await new SqlTagHistory(tx).removeAll(id);
       await tx.sql`DELETE FROM build_cache WHERE key IN (SELECT ${UNTAGGED} || b.id FROM template_builds b WHERE b.template_id = ${id})`;
       await tx.sql`DELETE FROM build_logs WHERE build_id IN (SELECT id FROM template_builds WHERE template_id = ${id})`;
@@ -119,7 +123,11 @@ export class SqlTemplateStore implements TemplateStore {
         ON CONFLICT (template_id, tag) DO UPDATE SET build_id = excluded.build_id, created_at = excluded.created_at`;
       await new SqlTagHistory(tx).add(id, tags, buildId, now);
       await keepUntagged(tx, earlier, now);
-      const [row] = (await tx.sql`UPDATE templates SET updated_at = ${now} WHERE id = ${id} RETURNING team_id`) as Row[];
+      const hasCheckpoint = await referToBuild(tx, buildId);
+      await releaseUntagged(tx, earlier);
+      const [row] = (await tx.sql`UPDATE templates SET updated_at = ${now} WHERE id = ${id} RETURNING team_id, kind`) as Row[];
+      // Sandboxes of a template can boot without the memory that its build has kept.
+      if (!hasCheckpoint && row?.kind === "snapshot") throw snapshotGone();
       for (const tag of tags) {
         const was = earlier.find((other) => other.tag === tag);
         const before = was ? { before: { buildId: text(was.build_id) } } : {};
@@ -134,6 +142,7 @@ export class SqlTemplateStore implements TemplateStore {
         RETURNING tag, build_id, (SELECT team_id FROM templates WHERE templates.id = template_tags.template_id) AS team_id`) as Row[];
       await new SqlTagHistory(tx).remove(id, tags);
       await keepUntagged(tx, removed, now);
+      await releaseUntagged(tx, removed);
       for (const row of removed) {
         tx.record({ action: "tag.removed", targetId: `${id}:${text(row.tag)}`, ...teamOf(row), before: { buildId: text(row.build_id) } });
       }
@@ -153,6 +162,7 @@ export class SqlTemplateStore implements TemplateStore {
       tags: JSON.stringify(build.tags),
       resources: JSON.stringify(build.resources),
       spec: build.spec ? JSON.stringify(build.spec) : "",
+      checkpoint_id: checkpointIn(build.spec),
       created_at: createdAt,
       updated_at: updatedAt,
       finished_at: build.finishedAt ?? null,
@@ -258,3 +268,10 @@ export class SqlTemplateStore implements TemplateStore {
 
 /** The team of a row; none if the template was removed. */
 const teamOf = (row: Row | undefined) => (row?.team_id === null || row === undefined ? {} : { teamId: text(row.team_id) as TeamId });
+
+function nameTaken(name: string, wanted: TemplateKind): AppError {
+  const [of, other] = wanted === "template" ? ["snapshot", "template"] : ["template", "snapshot"];
+  return new AppError("already_exists", `name: '${name}' is the name of a ${of}; a ${other} needs another`, { reason: "name_taken" });
+}
+
+const snapshotGone = () => new AppError("not_found", "The snapshot was deleted meanwhile", { reason: "snapshot_not_found" });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Clock, newSandboxId, type TeamId } from "@boxyard/core";
+import { checkpointRowsContract } from "./checkpoint-rows-contract.ts";
 import { eventStoreContract } from "./event-store-contract.ts";
 import type { TemplateSpec } from "./records.ts";
 import { sampleRecord } from "./sample-record.ts";
@@ -191,14 +192,16 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       },
     );
 
-    volumeRowsContract(
-      () => store,
-      async (node) => {
-        await store.close();
-        store = await place.open(node);
-        return store;
-      },
-    );
+    for (const rowsContract of [volumeRowsContract, checkpointRowsContract]) {
+      rowsContract(
+        () => store,
+        async (node) => {
+          await store.close();
+          store = await place.open(node);
+          return store;
+        },
+      );
+    }
 
     test("keeps the newest lines of sandboxes' logs in order, until the record is removed", async () => {
       const record = sampleRecord({ state: "dead", endedAt: 10 });

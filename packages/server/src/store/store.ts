@@ -1,4 +1,5 @@
 import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
+import type { CheckpointRows } from "./checkpoint-rows.ts";
 import type { EventStore } from "./event.ts";
 import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
@@ -18,7 +19,7 @@ export interface Store {
    */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 
-  /** An event for each change of a sandbox, template, build, tag, key or volume. Counters and times of last use have no events. */
+  /** An event for each change of a sandbox, template, build, tag, key, volume or checkpoint. Counters and times of last use have no events. */
   readonly events: EventStore;
 
   /** Whether the store takes changes now. */
@@ -58,6 +59,9 @@ export interface Store {
   /** The volumes of this node. */
   readonly volumes: Pick<VolumeRows, keyof VolumeRows>;
 
+  /** The checkpoints of this node. */
+  readonly checkpoints: Pick<CheckpointRows, keyof CheckpointRows>;
+
   /** The logs of sandboxes. */
   readonly sandboxLogs: SandboxLogStore;
 
@@ -94,5 +98,5 @@ export interface Store {
 export type StoreTransaction = Omit<Store, "lock" | "close">;
 
 export type SandboxChange = Partial<
-  Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner">
+  Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner" | "checkpointId">
 >;

@@ -6,6 +6,7 @@ import {
   type BuildRecord,
   type BuildStatus,
   LOG_LEVELS,
+  type TemplateKind,
   type TemplateRecord,
   type TemplateSpec,
   type TemplateVersion,
@@ -26,6 +27,9 @@ const COLUMNS: { readonly [K in keyof Required<BuildChange>]: { name: string; is
   spec: { name: "spec", isJson: true },
 };
 
+/** The checkpoint that the sandboxes of a version begin with; null for one whose sandboxes boot. */
+export const checkpointIn = (spec: TemplateSpec | undefined): string | null => spec?.snapshot?.id ?? spec?.started ?? null;
+
 /** The columns that a change of a build sets. */
 export function changedBuildColumns(change: BuildChange): Record<string, unknown> {
   const values: Record<string, unknown> = {};
@@ -33,6 +37,7 @@ export function changedBuildColumns(change: BuildChange): Record<string, unknown
     const column = COLUMNS[key as keyof BuildChange];
     values[column.name] = column.isJson ? JSON.stringify(value) : value;
   }
+  if (change.spec) values.checkpoint_id = checkpointIn(change.spec);
   return values;
 }
 
@@ -43,6 +48,7 @@ export function templateOf(row: Row): TemplateRecord {
     teamId: text(row.team_id) as TeamId,
     namespace: text(row.slug),
     ...(row.name === null ? {} : { name: text(row.name) }),
+    kind: text(row.kind) as TemplateKind,
     isPublic: num(row.public) === 1,
     createdAt: num(row.created_at),
     updatedAt: num(row.updated_at),

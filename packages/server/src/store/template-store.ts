@@ -7,6 +7,7 @@ import type {
   BuildStatus,
   CachedResult,
   TagAssignment,
+  TemplateKind,
   TemplateRecord,
   TemplateSpec,
   TemplateVersion,
@@ -26,8 +27,10 @@ export interface TemplateStore {
   /** Notes the use of a build without a tag, which is kept for longer then. */
   useUntagged(buildId: string, now: number): Promise<void>;
 
-  /** Adds a template. If the team has one of this name, returns that one. */
-  add(template: { id: TemplateId; teamId: TeamId; name?: string; now: number }): Promise<TemplateRecord>;
+  /** Adds a template. If the team has one of this name, returns that one. Throws `already_exists`, reason `name_taken`, if that is of another kind. */
+  add(template: NewTemplate): Promise<TemplateRecord>;
+  /** A template with its versions and its builds without a tag; undefined if there is none. */
+  find(id: TemplateId): Promise<FoundTemplate | undefined>;
   /** Every template, ordered by id. */
   list(): Promise<TemplateRecord[]>;
   setPublic(id: TemplateId, isPublic: boolean, now: number): Promise<void>;
@@ -36,9 +39,12 @@ export interface TemplateStore {
   /** Removes a template with its builds, tags and logs. Repeatable. */
   remove(id: TemplateId): Promise<void>;
 
-  /** Makes tags point to a build. A build that loses its last tag by this becomes a cached result, used now. */
+  /**
+   * Makes tags point to a build, which needs its checkpoint from now on. A build that loses its last tag by this becomes a cached result, used now, and
+   * needs its checkpoint no longer. Throws `not_found`, reason `snapshot_not_found`, for a snapshot that is being removed.
+   */
   assignTags(id: TemplateId, tags: readonly string[], buildId: string, now: number): Promise<void>;
-  /** Removes tags. A build that loses its last tag by this becomes a cached result, used now. */
+  /** Removes tags. What becomes of a build that loses its last tag by this: as for `assignTags`. */
   removeTags(id: TemplateId, tags: readonly string[], now: number): Promise<void>;
   /** The assignments of a template's present tags, earlier ones included, to builds that are ready; newest first. */
   listAssignments(id: TemplateId): Promise<TagAssignment[]>;
@@ -71,6 +77,22 @@ export interface TemplateStore {
   removeCached(keys: readonly string[]): Promise<void>;
   /** Removes results whose last use was before `time`. */
   pruneCached(time: number): Promise<void>;
+}
+
+export interface NewTemplate {
+  readonly id: TemplateId;
+  readonly teamId: TeamId;
+  readonly name?: string;
+  /** `template` by default. */
+  readonly kind?: TemplateKind;
+  readonly now: number;
+}
+
+/** A template with what `listVersions` and `listUntagged` have of it. */
+export interface FoundTemplate {
+  readonly record: TemplateRecord;
+  readonly versions: readonly TemplateVersion[];
+  readonly untagged: readonly TemplateVersion[];
 }
 
 /** The lines of a log of at least `minLevel`: `limit` lines behind the first `offset`. */

@@ -18,8 +18,8 @@ export interface CatalogDeps {
   readonly clock: Clock;
   /** Ids of the sandboxes, running or paused, that were made from a template. */
   readonly usersOf: (id: TemplateId) => readonly string[];
-  /** To be called with versions that were deleted; removes their snapshots. */
-  readonly removed: (versions: readonly TemplateVersion[]) => Promise<void>;
+  /** To be called when versions were deleted; removes the checkpoints that nothing needs any more. */
+  readonly released: () => Promise<void>;
   /** Ends the builds of a template that have not ended. */
   readonly endBuilds: (id: TemplateId) => Promise<void>;
   /** Namespace of a team. */
@@ -67,7 +67,7 @@ export class Catalog {
       updatedAt: now,
     };
     await store.templates.addBuild(build);
-    await templates.load();
+    await templates.refresh(template.id);
     await this.replaceWaiting(waiting, build);
     return { template, build };
   }
@@ -79,7 +79,7 @@ export class Catalog {
     const { templateId, buildId } = templates.resolve(teamId, target, "target");
     const parsed = unique(tags.map((tag, i) => parseTag(tag, `tags.${i}`)));
     await store.templates.assignTags(templateId, parsed, buildId, clock.now());
-    await templates.load();
+    await templates.refresh(templateId);
     return { tags: parsed, buildId };
   }
 
@@ -101,7 +101,7 @@ export class Catalog {
     const isLast = versions.every((version) => parsed.includes(version.tag));
     if (isLast && isOfSnapshots(template)) return this.deps.snapshots.remove(template, undefined);
     await store.templates.removeTags(record.id, parsed, this.deps.clock.now());
-    await templates.load();
+    await templates.refresh(record.id);
   }
 
   /** Makes a template public or private. Throws `not_found`, `permission_denied`. */
@@ -110,7 +110,7 @@ export class Catalog {
     const { record } = templates.findOwn(teamId, text);
     if (isPublic !== undefined && isPublic !== record.isPublic) {
       await store.templates.setPublic(record.id, isPublic, clock.now());
-      await templates.load();
+      await templates.refresh(record.id);
     }
     return templates.get(record.id)?.record ?? record;
   }
@@ -134,12 +134,12 @@ export class Catalog {
     if (users.length > 0) throw inUse("template", users);
     await endBuilds(record.id);
     await store.templates.remove(record.id);
-    await templates.load();
-    await this.deps.removed(template.versions);
+    await templates.refresh(record.id);
+    await this.deps.released();
   }
 
   private refuseSnapshots(teamId: TeamId, name: string | undefined, field: string): void {
-    const found = this.deps.templates.ofTeam(teamId).find(({ record }) => name !== undefined && record.name === name);
+    const found = name === undefined ? undefined : this.deps.templates.named(teamId, name);
     if (!found || !isOfSnapshots(found)) return;
     throw new AppError("already_exists", `${field}: '${name}' is the name of a snapshot; a template needs another`, {
       reason: "name_taken",

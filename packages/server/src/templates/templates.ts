@@ -37,9 +37,8 @@ const ALSO_CALLED: Readonly<Record<string, string>> = { "code-interpreter-v1": "
 /** Templates that come with Boxyard and are built on demand. */
 const ON_DEMAND: ReadonlySet<string> = new Set(["code-interpreter"]);
 
-/** Whether a template's versions are snapshots of sandboxes. Either all of them are, or none. */
-export const isOfSnapshots = ({ versions }: Pick<Template, "versions">): boolean =>
-  versions.length > 0 && versions.every(({ spec }) => spec.snapshot !== undefined);
+/** Whether a template's versions are snapshots of sandboxes. */
+export const isOfSnapshots = ({ record }: Pick<Template, "record">): boolean => record.kind === "snapshot";
 
 function templateNotFound(text: string): AppError {
   const name = text.trim().toLowerCase();
@@ -69,6 +68,8 @@ export class Templates {
   /** Layers of the template files. They are kept wherever tags point: builds on them, and a new seed, need them. */
   readonly shippedLayers = new Set<string>();
   private byId = new Map<TemplateId, Template>();
+  /** Ids of the templates of each name, in their order. */
+  private byName = new Map<string, TemplateId[]>();
   /** The last read that was asked for. `next` is the same read as long as that has not begun. */
   private last: Promise<void> = Promise.resolve();
   private next: Promise<void> | undefined;
@@ -79,7 +80,7 @@ export class Templates {
   }
 
   /**
-   * Reads the store again; to be called after every change. Reads run one after the other, and each caller gets a read that begins after its call:
+   * Reads the store again; to be called after a change of several templates (`refresh`: of one). Reads run one after the other, and each caller gets a read that begins after its call:
    * of two reads at once the older could end last, and restore the values of before a change.
    */
   load(): Promise<void> {
@@ -98,6 +99,26 @@ export class Templates {
     const [tagged, untagged] = found.map((versions) => Map.groupBy(versions, (version) => version.templateId));
     const of = (id: TemplateId) => ({ versions: tagged?.get(id) ?? [], untagged: untagged?.get(id) ?? [] });
     this.byId = new Map(records.map((record) => [record.id, { record, ...of(record.id) }]));
+    const named = records.filter(({ name }) => name !== undefined);
+    this.byName = new Map([...Map.groupBy(named, ({ name }) => name ?? "")].map(([name, of]) => [name, of.map(({ id }) => id)]));
+  }
+
+  /** Reads one template of the store again, in the order of all reads; to be called after every change of it, also after its removal. */
+  refresh(id: TemplateId): Promise<void> {
+    this.last = this.last.catch(() => {}).then(() => this.readOne(id));
+    return this.last;
+  }
+
+  private async readOne(id: TemplateId): Promise<void> {
+    const found = await this.store.templates.find(id);
+    const name = (found ?? this.byId.get(id))?.record.name;
+    if (found) this.byId.set(id, found);
+    else this.byId.delete(id);
+    if (name === undefined) return;
+    const others = (this.byName.get(name) ?? []).filter((other) => other !== id);
+    if (found) this.byName.set(name, [...others, id].sort());
+    else if (others.length > 0) this.byName.set(name, others);
+    else this.byName.delete(name);
   }
 
   /**
@@ -120,9 +141,7 @@ export class Templates {
   }
 
   private usable(teamId: TeamId, { namespace, name }: TemplateReference): Template | undefined {
-    const matching = [...this.byId.values()].filter(
-      ({ record }) => (record.id === name || record.name === name) && (namespace === undefined || record.namespace === namespace),
-    );
+    const matching = this.called(name).filter(({ record }) => namespace === undefined || record.namespace === namespace);
     const usable = matching.filter(({ record }) => record.teamId === teamId || record.isPublic);
     const rank = ({ record }: Template) => (record.teamId === teamId ? 0 : record.namespace === DEFAULT_TEAM ? 1 : 2);
     return usable.sort((a, b) => rank(a) - rank(b))[0];
@@ -150,6 +169,17 @@ export class Templates {
     return this.byId.get(id);
   }
 
+  /** The template of a team that has this name. */
+  named(teamId: TeamId, name: string): Template | undefined {
+    return this.called(name).find(({ record }) => record.teamId === teamId && record.name === name);
+  }
+
+  /** Templates whose name or id this is. */
+  private called(nameOrId: string): Template[] {
+    const ids = new Set([...(this.byName.get(nameOrId) ?? []), nameOrId as TemplateId]);
+    return [...ids].flatMap((id) => this.byId.get(id) ?? []);
+  }
+
   /** Templates of a team, oldest first. */
   ofTeam(teamId: TeamId): Template[] {
     const own = [...this.byId.values()].filter(({ record }) => record.teamId === teamId);
@@ -163,10 +193,7 @@ export class Templates {
 
   /** Ids of the templates that a filter by id or name means; none if there is no such template. */
   idsFor(nameOrId: string): Set<string> {
-    const idsOf = (wanted: string) =>
-      [...this.byId.values()]
-        .filter(({ record }) => record.name === wanted || record.id === wanted)
-        .map(({ record }) => record.id as string);
+    const idsOf = (wanted: string) => this.called(wanted).map(({ record }) => record.id as string);
     const found = idsOf(nameOrId);
     const meant = Object.hasOwn(ALSO_CALLED, nameOrId) ? ALSO_CALLED[nameOrId] : undefined;
     return new Set(found.length > 0 || meant === undefined ? found : idsOf(meant));

@@ -270,7 +270,7 @@ test("a kill during a snapshot aborts it", async () => {
   expect([(await asked).status, s.world.snapshots.size]).toEqual([409, 0]);
 });
 
-test("a capture that a dead server did not record is kept as an orphan, and removed with the orphans", async () => {
+test("a capture to which a dead server gave no name is removed by the next server", async () => {
   await using place = new Place();
   const first = await place.boot();
   const { sandboxID } = await first.create();
@@ -283,6 +283,22 @@ test("a capture that a dead server did not record is kept as an orphan, and remo
   };
   void first.call("POST", `/sandboxes/${sandboxID}/snapshots`, {}).catch(() => {});
   await captured.promise;
+  expect(place.world.snapshots.size).toBe(2);
+  await place.crash(first);
+  const second = await place.boot();
+  await second.server.sweep.once();
+  expect(place.world.snapshots.size).toBe(1);
+  expect((await second.call("POST", "/v2/sandboxes", { templateID: kept.body.snapshotID })).status).toBe(201);
+});
+
+test("a snapshot that the store does not know is kept as an orphan, and removed with the orphans", async () => {
+  await using place = new Place();
+  const first = await place.boot();
+  const { sandboxID } = await first.create();
+  const kept = await first.call("POST", `/sandboxes/${sandboxID}/snapshots`, {});
+  const [known] = place.world.snapshots.values();
+  if (!known) throw new Error("nothing was captured");
+  place.world.snapshots.set("unknown", { ...known, info: { ...known.info, id: "unknown" } });
   await place.crash(first);
   const second = await place.boot();
   await second.server.sweep.once();
@@ -290,6 +306,34 @@ test("a capture that a dead server did not record is kept as an orphan, and remo
   await place.crash(second);
   const third = await place.boot({ orphans: "remove" });
   await third.server.sweep.once();
-  expect(place.world.snapshots.size).toBe(1);
+  expect([...place.world.snapshots.keys()]).toEqual([known.info.id]);
   expect((await third.call("POST", "/v2/sandboxes", { templateID: kept.body.snapshotID })).status).toBe(201);
+});
+
+test("each snapshot has the one before as its parent, or the one that its sandbox was made from or rolled back to", async () => {
+  const made: string[] = [];
+  const { checkpoints } = s.server.context.store;
+  /** Makes a snapshot, and returns its checkpoint's place among those made, and its parents' places. */
+  const take = async (of = id) => {
+    const { snapshotID } = (await snapshot({}, of)).body;
+    const newest = [...s.world.snapshots.keys()].find((one) => !made.includes(one)) ?? "";
+    made.push(newest);
+    const parents = (await checkpoints.parents(newest)).map((one) => made.indexOf(one.id));
+    return { snapshotID, parents, newest };
+  };
+  const first = await take();
+  expect([first.parents, (await take()).parents]).toEqual([[], [0]]);
+  expect((await s.call("POST", `/sandboxes/${id}/rollback`, { snapshotID: first.snapshotID })).status).toBe(204);
+  expect((await take()).parents).toEqual([0]);
+  const clone = (await create(first.snapshotID)).body.sandboxID;
+  expect((await take(clone)).parents).toEqual([0]);
+  const [copy] = (await s.call("POST", `/sandboxes/${clone}/fork`, {})).body;
+  expect((await take(copy.sandbox.sandboxID)).parents).toEqual([3, 0]);
+  expect(await checkpoints.find(first.newest)).toMatchObject({
+    sandboxId: id,
+    sequence: 1,
+    state: "committed",
+    memory: true,
+    references: 1,
+  });
 });

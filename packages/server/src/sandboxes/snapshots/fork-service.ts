@@ -48,7 +48,7 @@ export class ForkService {
     const { engine, admission, snapshotKeeper } = this.parts;
     const source = engine.sandboxes.visibleOf(teamId, id);
     admission.checkPlace();
-    const held = snapshotKeeper.hold({ isPassing: true });
+    const held = snapshotKeeper.hold();
     const copies: Forked[] = [];
     const context: ForkContext = { parts: this.parts, source, captured: source.record, ids, timeoutMs, caller, held, copies };
     await engine.runSequence(fork, context, id, caller).catch((error: unknown) => {

@@ -6,7 +6,7 @@ import type { Sequence } from "../engine/sequence.ts";
 import { newInitKey } from "../tokens.ts";
 import { CREATE_MS, type CreateTemplate } from "../transitions/create.ts";
 import { snapshot } from "../transitions/snapshot.ts";
-import type { HeldSnapshot, SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
+import type { HeldCheckpoint, SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
 
 export interface ForkParts extends MakerParts {
   readonly snapshotKeeper: SnapshotKeeper;
@@ -25,8 +25,8 @@ export interface ForkContext {
   readonly timeoutMs: number;
   /** Aborts when the client has disconnected. */
   readonly caller: AbortSignal;
-  /** The snapshot from which the copies start; the store does not have it. */
-  readonly held: HeldSnapshot;
+  /** The checkpoint from which the copies start. */
+  readonly held: HeldCheckpoint;
   /** The record of the source when the snapshot was taken. */
   captured: SandboxRecord;
   /** The results of `makeCopies`, in the order of the ids. */

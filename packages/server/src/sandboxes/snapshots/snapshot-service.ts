@@ -42,7 +42,7 @@ export class SnapshotService {
       // The layers of the snapshot stay, even if the sandbox ends before the store has the snapshot.
       using _layers = pins.hold(sandbox.record.facts.image.layers);
       using held = keeper.hold();
-      await engine.run(sandbox, snapshot, { id: held.id, memory }).catch((error: unknown) => {
+      await engine.run(sandbox, snapshot, { id: held.id, memory, ...named }).catch((error: unknown) => {
         throw captureFailure("snapshotted", id, error);
       });
       return await catalog.add(sandbox.record, named, { id: held.id, memory });

@@ -119,9 +119,9 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
   prepare: (base, template) => ({ ...base, template, from: template.from, isCreated: false }),
   steps: [create, start, init, startCommand],
   /** The lifetime begins here, so the time that the start took does not count. */
-  result({ parts, sandbox }) {
+  result({ parts, sandbox, from }) {
     const startedAt = parts.clock.now();
-    return { startedAt, endAt: startedAt + sandbox.record.facts.timeoutMs };
+    return { startedAt, endAt: startedAt + sandbox.record.facts.timeoutMs, ...(from && { checkpointId: from.snapshot }) };
   },
   done({ parts, sandbox }, took) {
     parts.events.created(sandbox.record, { template: sandbox.record.facts.alias, ...took });

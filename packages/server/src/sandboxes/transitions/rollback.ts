@@ -110,7 +110,7 @@ export const rollback: Transition<RollbackInput, RollbackContext> = {
     if (context.runsAsBefore) return { state: "running", ...started(context, context.timeoutMs) };
     return asPaused(context, keepsMemory(context));
   },
-  result: (context) => started(context, context.timeoutMs),
+  result: (context) => ({ ...started(context, context.timeoutMs), checkpointId: context.from.snapshot }),
   done(context, took) {
     context.parts.events.rolledBack(context.sandbox.record, { snapshot: context.from.snapshot, ...took });
     void dropGeneration(context);

@@ -1,5 +1,5 @@
 import { AppError, isAppError, type Step } from "@boxyard/core";
-import type { CaptureOptions } from "@boxyard/driver";
+import type { SnapshotInfo } from "@boxyard/driver";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
@@ -8,7 +8,19 @@ import { failedVerb } from "../failed-verb.ts";
 const SNAPSHOT_MS = 10 * 60_000;
 const AGENT_MS = 10_000;
 
-export interface SnapshotContext extends TransitionContext, CaptureOptions {}
+export interface SnapshotInput {
+  /** The id of the new checkpoint. The caller holds it until it refers to it, or until it is not needed any more (`SnapshotKeeper`). */
+  readonly id: string;
+  readonly memory: boolean;
+  /** The name and tag that its user gives it. */
+  readonly name?: string;
+  readonly tag?: string;
+}
+
+export interface SnapshotContext extends TransitionContext, SnapshotInput {
+  /** What the driver has captured. */
+  info?: SnapshotInfo;
+}
 
 /** Sandboxes that start from the memory start with this agent, so it must answer. */
 const checkAgent: Step<SnapshotContext> = {
@@ -19,11 +31,34 @@ const checkAgent: Step<SnapshotContext> = {
   },
 };
 
-/** Keeps the snapshot, whole or not at all. The caller notes or removes it; `SnapshotKeeper` removes snapshots that nobody has noted. */
+/**
+ * Writes the checkpoint to the store before the driver makes it: so nothing is left of it that no server finds. This has no undo: `SnapshotKeeper` removes
+ * a checkpoint to which nothing refers and that nobody holds.
+ */
+const note: Step<SnapshotContext> = {
+  name: "note",
+  async run({ parts, sandbox, id, memory, name, tag }) {
+    const { teamId } = sandbox.record;
+    const named = { ...(name !== undefined && { name }), ...(tag !== undefined && { tag }) };
+    await parts.store.checkpoints.begin({ id, teamId, sandboxId: sandbox.id, memory, ...named, createdAt: parts.clock.now() });
+  },
+};
+
+/** Captures it, whole or not at all. */
 const capture: Step<SnapshotContext> = {
   name: "capture",
-  async run({ parts, sandbox, id, memory }, _undo, signal) {
-    await parts.driver.snapshots.capture(sandbox.handle, { id, memory }, signal);
+  async run(context, _undo, signal) {
+    const { parts, sandbox, id, memory } = context;
+    context.info = await parts.driver.snapshots.capture(sandbox.handle, { id, memory }, signal);
+  },
+};
+
+const commit: Step<SnapshotContext> = {
+  name: "commit",
+  async run({ parts, id, info }) {
+    const { memoryBytes = 0, diskUsedBytes = 0 } = info ?? {};
+    if (await parts.store.checkpoints.commit(id, memoryBytes + diskUsedBytes)) return;
+    throw new AppError("internal", "The store has no record of the snapshot", { reason: "record_lost" });
   },
 };
 
@@ -31,15 +66,17 @@ const capture: Step<SnapshotContext> = {
  * Keeps the present disk, and memory if asked, of a running sandbox, for others to start from. The sandbox runs on, also when a step fails. The
  * agent does not freeze the commands first: the driver freezes the whole sandbox, and only during the capture.
  */
-export const snapshot: Transition<CaptureOptions, SnapshotContext> = {
+export const snapshot: Transition<SnapshotInput, SnapshotContext> = {
   name: "snapshot",
   from: ["running"],
   via: "snapshotting",
   to: "running",
   onFailure: "return",
   limitMs: SNAPSHOT_MS,
-  prepare: (base, options) => ({ ...base, ...options }),
-  steps: [checkAgent, capture],
+  prepare: (base, input) => ({ ...base, ...input }),
+  steps: [checkAgent, note, capture, commit],
+  // The next checkpoint of the sandbox has this one as its parent.
+  result: ({ id }) => ({ checkpointId: id }),
   done: ({ parts, sandbox, id, memory }, took) => parts.events.captured(sandbox.record, { snapshot: id, memory, ...took }),
   failed: ({ parts, sandbox }, error) => parts.events.captureFailed(sandbox.record, error),
 };

@@ -163,13 +163,15 @@ async function withSandbox(
 }
 
 /**
- * True if memory, store and driver have the same sandboxes, each runs or is paused, and no running one is frozen. The next server may still have
- * snapshots that the store does not have.
+ * True if memory, store and driver have the same sandboxes and checkpoints, each sandbox runs or is paused, no running one is frozen, and something
+ * needs each checkpoint. Until its first sweep the next server may have checkpoints that nothing needs.
  */
 async function isConsistent(s: TestServer, place: Place, isNextServer = false): Promise<boolean> {
   const records = await s.server.context.store.listLiving();
   const known = s.server.engine.sandboxes.all();
-  const noted = (await s.server.context.store.templates.listSpecs()).flatMap(({ snapshot }) => (snapshot ? [snapshot.id] : []));
+  const { checkpoints } = s.server.context.store;
+  const kept = await Promise.all([...place.world.snapshots.keys()].map((id) => checkpoints.find(id)));
+  const areNeeded = (await checkpoints.listUnused()).length === 0;
   const settled = (state: string) => state === "running" || state === "paused";
   return (
     records.every(({ state }) => settled(state)) &&
@@ -182,7 +184,8 @@ async function isConsistent(s: TestServer, place: Place, isNextServer = false): 
     known.every(
       ({ id, state, record }) => state !== "running" || Bun.deepEquals(place.world.sandboxes.get(id)?.network, record.settings.egress),
     ) &&
-    (isNextServer || [...place.world.snapshots.keys()].every((id) => noted.includes(id))) &&
+    kept.every((checkpoint) => checkpoint !== undefined) &&
+    (isNextServer || areNeeded) &&
     [...place.world.sandboxes.keys()].every((id) => known.some((sandbox) => sandbox.id === id))
   );
 }
@@ -245,6 +248,8 @@ describe.each(places)("%s %s that fails at '%s'", (name, input, failing) => {
     const third = await place.boot();
     await third.server.adoption.removals;
     expect(await isConsistent(third, place, true)).toBe(true);
+    await third.server.sweep.once();
+    expect(await isConsistent(third, place)).toBe(true);
     if (transition.onFailure === "remove") expect(place.world.sandboxes.size).toBe(isLast && when === "after" ? 2 : 1);
     else expect(await stateOf(third, id)).toBe(stateAfter(when, false));
     expect((await ask(third, id)).status).toBeLessThan(500);

@@ -1,90 +1,102 @@
 import { type Clock, SerialQueue } from "@boxyard/core";
 import type { Events } from "../../events.ts";
-import type { Store, TemplateSpec } from "../../store/index.ts";
+import type { CheckpointRecord, Store } from "../../store/index.ts";
 import type { Placement } from "../placement.ts";
 
 export interface SnapshotKeeperParts {
-  readonly snapshots: Placement["snapshots"];
-  readonly store: Store;
+  readonly snapshots: Pick<Placement["snapshots"], "list" | "remove">;
+  readonly store: Pick<Store, "checkpoints">;
   readonly events: Events;
   readonly clock: Clock;
-  /** Milliseconds for which a snapshot is kept that neither the store nor this server knows. */
+  /** Milliseconds for which a snapshot is kept that the store does not know. */
   readonly keepMs: number;
 }
 
-/** A snapshot that work in progress uses: it is not removed until this is disposed of. */
-export interface HeldSnapshot extends Disposable {
+/** A checkpoint that work in progress makes or uses: it is not removed until this is disposed of. */
+export interface HeldCheckpoint extends Disposable {
+  /** Also the driver's name of it. */
   readonly id: string;
 }
 
-/** Prefix of the names of snapshots that are never noted in a store. */
-const PASSING = "fork-";
+/** How often the snapshots of the driver are compared with those of the store; the first time with the first round. */
+const COMPARE_EVERY_MS = 10 * 60_000;
 
 /**
- * Removes the driver's snapshots that are not needed. Needed are those of template versions with a tag, and those that work in progress holds. So a
- * snapshot stays if and only if the store has it, whatever answer the caller got. A snapshot that this server has never known is removed after
- * `keepMs`: the store may be an older one, from a backup.
+ * Removes checkpoints that nothing needs: that have no reference in the store, and that no work in progress holds. The store has a checkpoint from before
+ * its capture until after its removal by the driver, so each that this server or an earlier one has made is found by a query of those without a
+ * reference, which takes the same time however many others there are. A snapshot of the driver that the store does not know is a stranger, and is removed
+ * after `keepMs`: the store may be an older one, from a backup.
  */
 export class SnapshotKeeper {
   private readonly parts: SnapshotKeeperParts;
   private readonly held = new Set<string>();
-  /** Snapshots that this server has made, deleted, or found needed: they are removed at once when they are not needed. */
-  private readonly known = new Set<string>();
   /** Monotonic time at which an unknown snapshot was first seen. */
   private readonly strangers = new Map<string, number>();
   private readonly queue = new SerialQueue();
+  private nextComparison = 0;
 
   constructor(parts: SnapshotKeeperParts) {
     this.parts = parts;
   }
 
-  /** Makes a name for a new snapshot and holds that. `isPassing`: the snapshot is not needed after it is released. */
-  hold({ isPassing = false } = {}): HeldSnapshot {
-    const id = `${isPassing ? PASSING : ""}${crypto.randomUUID()}`;
-    this.known.add(id);
+  /** Makes the id of a new checkpoint and holds that. */
+  hold(): HeldCheckpoint {
+    const id: string = crypto.randomUUID();
     this.held.add(id);
     return { id, [Symbol.dispose]: () => void this.held.delete(id) };
   }
 
-  /** Removes snapshots that are not needed. `deleted`: names of snapshots that were just deleted. The next round tries failed removals again. */
-  collect(deleted: readonly string[] = []): Promise<void> {
-    for (const id of deleted) this.known.add(id);
+  /** Removes what is not needed. The next round tries failed removals again. */
+  collect(): Promise<void> {
     return this.queue.run(async () => {
-      const { snapshots, store, events } = this.parts;
-      // The driver is asked before the store: so a snapshot that is captured and noted in between is not taken for one that is not needed.
-      const there = (await snapshots.list()).map(({ id }) => id);
-      if (there.length === 0) return;
-      const needed = new Set((await store.templates.listSpecs()).flatMap(snapshotsOf));
-      for (const id of needed) this.known.add(id);
-      for (const id of there) {
-        if (needed.has(id) || this.held.has(id) || this.isStranger(id)) continue;
-        await snapshots.remove(id).then(
-          () => this.removed(id),
-          (error: unknown) => events.snapshotNotRemoved(id, error),
-        );
+      for (const checkpoint of await this.parts.store.checkpoints.listUnused()) {
+        if (!this.held.has(checkpoint.id)) await this.remove(checkpoint);
       }
+      await this.compare();
+      await this.removeStrangers();
     });
   }
 
-  private isStranger(id: string): boolean {
-    if (this.known.has(id) || id.startsWith(PASSING)) return false;
-    const { clock, events, keepMs } = this.parts;
-    const now = clock.monotonic();
-    const since = this.strangers.get(id) ?? now;
-    if (!this.strangers.has(id) && keepMs > 0) events.snapshotKept(id, keepMs);
-    this.strangers.set(id, since);
-    return now - since < keepMs;
+  private async remove({ id, reference }: CheckpointRecord): Promise<void> {
+    const { store } = this.parts;
+    // From here on nothing can begin to need it. The row goes last, so a removal that fails or is killed is tried again.
+    if (!(await store.checkpoints.markRemoving(id))) return;
+    if (await this.removeFromDriver(reference)) await store.checkpoints.remove(id);
   }
 
-  private removed(id: string): void {
-    this.parts.events.snapshotRemoved(id);
-    this.known.delete(id);
-    this.strangers.delete(id);
+  private async removeFromDriver(reference: string): Promise<boolean> {
+    const { snapshots, events } = this.parts;
+    try {
+      await snapshots.remove(reference);
+      events.snapshotRemoved(reference);
+      return true;
+    } catch (error) {
+      events.snapshotNotRemoved(reference, error);
+      return false;
+    }
+  }
+
+  /** Looks for snapshots of the driver that the store does not know. */
+  private async compare(): Promise<void> {
+    const { snapshots, store, clock, events, keepMs } = this.parts;
+    const now = clock.monotonic();
+    if (this.nextComparison > now) return;
+    const there = (await snapshots.list()).map(({ id }) => id);
+    const known = await store.checkpoints.takeOver(there);
+    const unknown = new Set(there.filter((id) => !known.has(id)));
+    for (const id of this.strangers.keys()) if (!unknown.has(id)) this.strangers.delete(id);
+    for (const id of unknown) {
+      if (this.strangers.has(id)) continue;
+      this.strangers.set(id, now);
+      if (keepMs > 0) events.snapshotKept(id, keepMs);
+    }
+    this.nextComparison = now + COMPARE_EVERY_MS;
+  }
+
+  private async removeStrangers(): Promise<void> {
+    const { clock, keepMs } = this.parts;
+    for (const [id, since] of this.strangers) {
+      if (clock.monotonic() - since >= keepMs && (await this.removeFromDriver(id))) this.strangers.delete(id);
+    }
   }
 }
-
-/** The driver's names of the snapshots that a version needs besides its layers. */
-export const snapshotsOf = ({ snapshot, started }: TemplateSpec): string[] => [
-  ...(snapshot ? [snapshot.id] : []),
-  ...(started === undefined ? [] : [started]),
-];

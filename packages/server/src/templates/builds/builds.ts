@@ -237,7 +237,7 @@ export class Builds {
     // In this order: if the server dies in between, `recover` does the rest.
     if (!(await atPoint(observer, "build spec", () => change({ spec })))) return;
     await atPoint(observer, "build tags", () => store.templates.assignTags(build.templateId, build.tags, build.id, now));
-    await templates.load();
+    await templates.refresh(build.templateId);
     await atPoint(observer, "build ready", () => change({ status: "ready", finishedAt: now }));
   }
 

@@ -1,6 +1,6 @@
 import { AppError, type Clock, newBuildId, newTemplateId, type TeamId } from "@boxyard/core";
 import type { ListedSnapshot, SnapshotFilter, SnapshotName } from "../../sandboxes/ports.ts";
-import type { SandboxRecord, SnapshotOrigin, Store, TemplateSpec, TemplateStore, TemplateVersion } from "../../store/index.ts";
+import type { SandboxRecord, SnapshotOrigin, Store, TemplateSpec, TemplateVersion } from "../../store/index.ts";
 import { type OwnNameDeps, ownName } from "../own-name.ts";
 import { parseTemplateReference } from "../reference.ts";
 import { DEFAULT_TAG, isOfSnapshots, type Template } from "../templates.ts";
@@ -10,16 +10,16 @@ export interface SnapshotCatalogDeps extends OwnNameDeps {
   readonly clock: Clock;
   /** Ids of the sandboxes, running or paused, that were made from one of these builds. */
   readonly usersOf: (buildIds: ReadonlySet<string>) => readonly string[];
-  /** Called when versions were deleted. */
-  readonly removed: (versions: readonly TemplateVersion[]) => Promise<void>;
+  /** Called when versions were deleted; removes the checkpoints that nothing needs any more. */
+  readonly released: () => Promise<void>;
 }
 
 /** The place under which a source's environment is sealed. */
 const envPlace = (snapshotId: string) => `snapshots/${snapshotId}`;
 
 /**
- * Snapshots as versions of templates. The versions of a template are all snapshots, or none is. Snapshots are named, tagged, found and deleted like
- * other templates; only the list of templates leaves them out.
+ * The names of checkpoints that users keep. A snapshot is a version of a template of the kind `snapshot`, which refers to its checkpoint: so snapshots
+ * are named, tagged, found and deleted as templates are, and only the list of templates leaves them out.
  */
 export class SnapshotCatalog {
   private readonly deps: SnapshotCatalogDeps;
@@ -31,14 +31,15 @@ export class SnapshotCatalog {
   /** Parses the name of a new snapshot. Throws `invalid_argument`; `already_exists` for the name of a template that is not of snapshots. */
   async nameFor(teamId: TeamId, text: string | undefined): Promise<SnapshotName> {
     if (text === undefined) return { tag: DEFAULT_TAG };
-    const { store, templates } = this.deps;
     const { name, tag = DEFAULT_TAG } = await ownName(this.deps, teamId, text, "name");
-    const other = templates.ofTeam(teamId).find(({ record }) => record.name === name);
-    if (other) await refuseOthers(store.templates, other.record.id, name);
+    const other = this.deps.templates.named(teamId, name);
+    if (other && !isOfSnapshots(other)) {
+      throw new AppError("already_exists", `name: '${name}' is the name of a template; a snapshot needs another`, { reason: "name_taken" });
+    }
     return { name, tag };
   }
 
-  /** Notes a snapshot that the driver has captured. If the name has the tag already, the tag points to the new snapshot from now on. */
+  /** Names a checkpoint, which is needed from then on. If the name has the tag already, the tag points to the new snapshot from now on. */
   async add(source: SandboxRecord, { name, tag }: SnapshotName, captured: Pick<SnapshotOrigin, "id" | "memory">): Promise<ListedSnapshot> {
     const { store, templates, clock } = this.deps;
     const { teamId } = source;
@@ -49,15 +50,14 @@ export class SnapshotCatalog {
     const { cpuCount, memoryMB, diskMB } = spec;
     const buildId = newBuildId();
     const templateId = await store.transaction(async (tx) => {
-      const template = await tx.templates.add({ id: newTemplateId(), teamId, ...(name !== undefined && { name }), now });
-      if (name !== undefined) await refuseOthers(tx.templates, template.id, name);
+      const template = await tx.templates.add({ id: newTemplateId(), teamId, kind: "snapshot", ...(name !== undefined && { name }), now });
       const dates = { createdAt: now, updatedAt: now, startedAt: now, finishedAt: now };
       const build = { id: buildId, templateId: template.id, status: "ready" as const, tags: [tag], spec, ...dates };
       await tx.templates.addBuild({ ...build, resources: { cpuCount, memoryMB, diskMB } });
       await tx.templates.assignTags(template.id, [tag], buildId, now);
       return template.id;
     });
-    await templates.load();
+    await templates.refresh(templateId);
     const made = templates.get(templateId)?.versions.find((version) => version.buildId === buildId);
     if (!made)
       throw new AppError("aborted", "The snapshot was deleted while it was being made; make another", { reason: "snapshot_not_found" });
@@ -89,7 +89,7 @@ export class SnapshotCatalog {
    * reason `template_in_use`, with the sandboxes that were made from them.
    */
   async remove({ record, versions }: Template, tag: string | undefined): Promise<void> {
-    const { store, templates, usersOf, removed, clock } = this.deps;
+    const { store, templates, usersOf, released, clock } = this.deps;
     const meant = tag === undefined ? versions : versions.filter((version) => version.tag === tag || version.buildId === tag);
     const builds = new Set(meant.map(({ buildId }) => buildId));
     const users = usersOf(builds);
@@ -103,8 +103,8 @@ export class SnapshotCatalog {
         clock.now(),
       );
     }
-    await templates.load();
-    await removed(going);
+    await templates.refresh(record.id);
+    await released();
   }
 }
 
@@ -118,13 +118,6 @@ export function inUse(what: "template" | "snapshot", users: readonly string[]): 
 }
 
 const isSnapshot = ({ spec }: TemplateVersion) => spec.snapshot !== undefined;
-
-/** Throws `already_exists` when a template has builds, or requested builds, that are not snapshots. */
-async function refuseOthers(templates: TemplateStore, id: TemplateVersion["templateId"], name: string): Promise<void> {
-  const builds = await templates.listBuilds(id);
-  if (builds.every(({ spec }) => spec?.snapshot)) return;
-  throw new AppError("already_exists", `name: '${name}' is the name of a template; a snapshot needs another`, { reason: "name_taken" });
-}
 
 /** The spec of a snapshot: that of the captured sandbox, with its resources and restrictions. */
 function specOf({ facts }: SandboxRecord, snapshot: SnapshotOrigin): TemplateSpec {
