@@ -1,7 +1,7 @@
 import { newBuildId, newTemplateId, type SandboxId, type TeamId } from "@boxyard/core";
 import { TestServer } from "../../packages/server/src/testing/test-server.ts";
 import type { Bench, BenchResult, Verdict } from "../lib/bench.ts";
-import { summarize } from "../lib/stats.ts";
+import { percentile, summarize } from "../lib/stats.ts";
 
 const ROUNDS = 100;
 /** Rounds before the measured ones. */
@@ -52,9 +52,16 @@ export const checkpoints: Bench = {
   },
 };
 
+/** What one of ten runs does not exceed: other work on the machine can only make a run slower. */
+const quick = (samplesMs: readonly number[]): number =>
+  percentile(
+    [...samplesMs].sort((a, b) => a - b),
+    0.1,
+  );
+
 function verdictOf(verb: string, few: readonly number[], many: readonly number[]): Verdict {
-  const ratio = summarize(many).p50 / summarize(few).p50;
-  return { promise: `${verb} with 10,000, p50 ≤ ${MOST_TIMES} × with 10`, measured: `${ratio.toFixed(2)} ×`, kept: ratio <= MOST_TIMES };
+  const ratio = quick(many) / quick(few);
+  return { promise: `${verb} with 10,000, p10 ≤ ${MOST_TIMES} × with 10`, measured: `${ratio.toFixed(2)} ×`, kept: ratio <= MOST_TIMES };
 }
 
 /** A server whose store has so many checkpoints, with one running sandbox. */

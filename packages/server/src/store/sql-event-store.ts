@@ -40,10 +40,14 @@ export class SqlEventStore implements EventStore {
   }
 
   async prune(time: number, keep: number): Promise<void> {
-    const oldest = (await this.session.sql`SELECT cursor, at FROM events ORDER BY cursor LIMIT ${PRUNED_AT_ONCE}`) as Row[];
     const surplus = (await this.newest()) - keep;
+    const isKept = (row: Row) => num(row.cursor) > surplus && num(row.at) >= time;
+    const [first] = (await this.session.sql`SELECT cursor, at FROM events ORDER BY cursor LIMIT 1`) as Row[];
+    // As a rule there is nothing to remove, and thousands of rows need not be read to know that.
+    if (!first || isKept(first)) return;
+    const oldest = (await this.session.sql`SELECT cursor, at FROM events ORDER BY cursor LIMIT ${PRUNED_AT_ONCE}`) as Row[];
     // Up to the first event to keep: an event that was stamped while the clock was behind must not take younger ones before it with it.
-    const kept = oldest.findIndex((row) => num(row.cursor) > surplus && num(row.at) >= time);
+    const kept = oldest.findIndex(isKept);
     const last = kept === -1 ? oldest.at(-1) : oldest[kept - 1];
     if (last) await this.session.sql`DELETE FROM events WHERE cursor <= ${num(last.cursor)}`;
   }
