@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { loopbackNetwork } from "./loopback-network.ts";
 
 /** A browser without a window, that finds no name but this machine's and has nothing to look for by itself. Root cannot have its sandbox. */
 const CHROMIUM = [
@@ -19,9 +20,14 @@ const CHROMIUM = [
 
 /**
  * Runs a script in a page of an origin of its own, and gives what it posts to `/results`. The script gets `options` at `/options` and may post to
- * `/progress` how far it is. Throws when the browser ends or the limit passes before.
+ * `/progress` how far it is. The browser reaches the page, and the server at `apiUrl`, and nothing else. Throws when the browser ends or the limit
+ * passes before.
  */
-export async function runInChromium<T>(script: string, options: unknown, limitMs: number): Promise<T> {
+export async function runInChromium<T>(
+  script: string,
+  options: { readonly apiUrl: string; readonly apiKey?: string },
+  limitMs: number,
+): Promise<T> {
   const { promise, resolve } = Promise.withResolvers<T>();
   let last = "nothing";
   const page = Bun.serve({
@@ -43,7 +49,8 @@ export async function runInChromium<T>(script: string, options: unknown, limitMs
     fetch: () => new Response(null, { status: 404 }),
   });
   const profile = mkdtempSync(join(tmpdir(), "boxyard-chromium-"));
-  const argv = [...CHROMIUM, `--user-data-dir=${profile}`, page.url.href];
+  await using network = await loopbackNetwork([Number(page.url.port), Number(new URL(options.apiUrl).port)]);
+  const argv = network.command([...CHROMIUM, `--user-data-dir=${profile}`, page.url.href]);
   const browser = Bun.spawn(argv, { stdout: "ignore", stderr: "pipe", env: { PATH: "/usr/bin:/bin", HOME: profile } });
   const said = new Response(browser.stderr).text();
   try {
