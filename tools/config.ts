@@ -45,3 +45,8 @@ export function withTemporaryDirectory(config: ToolsConfig, path: string): Tools
   const shared = { BOXYARD_TEST_POOL: join(path, "prepared-pool"), BOXYARD_TEST_BUNDLES: join(path, "bundles") };
   return { ...config, env: { ...config.env, TMPDIR: path, TMUX_TMPDIR: path, ...shared } };
 }
+
+/** The same, with the time for the tests that run as long as they are told (`BOXYARD_CHAOS_SECONDS`), if one is given. */
+export function withSeconds(config: ToolsConfig, seconds: number | undefined): ToolsConfig {
+  return seconds === undefined ? config : { ...config, env: { ...config.env, BOXYARD_CHAOS_SECONDS: `${seconds}` } };
+}

@@ -1,10 +1,10 @@
 /*
- * Runs the tests of a checkout: `./boxyard test [--list] [-v] [--installed] [SUITE|FILE …]`. `suites/index.ts` is the list.
+ * Runs the tests of a checkout: `./boxyard test [--list] [--quick|--long=SECONDS] [-v] [--installed] [SUITE|FILE …]`. `suites/index.ts` is the list.
  * The last line is always `N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
  */
 import { rmSync } from "node:fs";
 import { takeSnapshot } from "@boxyard/testkit";
-import { readConfig, type ToolsConfig, testDataDirs, withTemporaryDirectory } from "./config.ts";
+import { readConfig, type ToolsConfig, testDataDirs, withSeconds, withTemporaryDirectory } from "./config.ts";
 import { Lanes } from "./lib/lanes.ts";
 import { HELP, parseOptions, type TestOptions } from "./lib/options.ts";
 import { inLines, plan } from "./lib/plan.ts";
@@ -13,6 +13,7 @@ import { bun, commandRunner, failedOne, SERVER, type Suite, type SuiteContext, t
 import { summaryOf } from "./lib/summary.ts";
 import { makeTemporaryDirectory, sweepTemporaryDirectories } from "./lib/temporary.ts";
 import { lines, suites } from "./suites/index.ts";
+import { tierTable } from "./suites/tiers.ts";
 
 const names = suites.map((suite) => suite.name);
 
@@ -24,9 +25,10 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   if (options.list) {
     for (const suite of suites) console.log(`${suite.name.padEnd(11)} ${suite.proves}`);
+    console.log(`\n${tierTable()}`);
     return 0;
   }
-  const chosen = plan(suites, options.suites, options.only);
+  const chosen = plan(suites, options.suites, options.only, options.tier);
   sweepTemporaryDirectories();
   const temporary = makeTemporaryDirectory();
   try {
@@ -39,13 +41,15 @@ async function main(argv: readonly string[]): Promise<number> {
 async function runSuites(chosen: readonly Suite[], options: TestOptions, temporary: string): Promise<number> {
   const runId = crypto.randomUUID();
   const marker = `${MARKER}=${runId}`;
-  const config = withTemporaryDirectory(readConfig(), temporary);
+  const config = withSeconds(withTemporaryDirectory(readConfig(), temporary), options.seconds);
   const common = {
     config,
     lanes: makeLanes(config, runId),
     marker,
     verbose: options.verbose,
     only: options.only,
+    tier: options.tier,
+    seconds: options.seconds,
     installed: options.installed,
     before: takeSnapshot({ marker }),
     interrupted,

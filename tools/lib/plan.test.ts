@@ -14,8 +14,10 @@ const all = [
 ];
 const names = (suites: readonly { name: string }[]) => suites.map(({ name }) => name);
 
-test("a call without names runs all suites", () => {
+test("a call without names runs the suites of its tier", () => {
   expect(names(plan(all, [], []))).toEqual(["needs", "unit", "platform", "e2e", "leaks"]);
+  expect(names(plan([...all, suite("soak"), suite("root")], [], [], "quick"))).toEqual(["needs", "unit", "platform", "e2e", "leaks"]);
+  expect(names(plan([...all, suite("soak"), suite("root")], [], [], "long"))).toEqual(["needs", "platform", "e2e", "leaks", "soak"]);
 });
 
 test("a call that names a suite also runs the suites that it needs, and the leak check if one of them changes the machine", () => {
@@ -29,9 +31,13 @@ test("part of a file's name selects its suite", () => {
 });
 
 test("options are distinguished from names", () => {
-  const options = { help: false, list: false, verbose: true, installed: false, suites: ["unit"], only: ["auth"] };
+  const tier = { tier: "all", seconds: undefined } as const;
+  const options = { help: false, list: false, verbose: true, installed: false, ...tier, suites: ["unit"], only: ["auth"] };
   expect(parseOptions(["-v", "unit", "auth"], ["unit"])).toEqual(options);
   expect(parseOptions(["-v", "--installed", "unit", "auth"], ["unit"])).toEqual({ ...options, installed: true });
+  expect(parseOptions(["--quick"], [])).toMatchObject({ tier: "quick", seconds: undefined });
+  expect(parseOptions(["--long=3600"], [])).toMatchObject({ tier: "long", seconds: 3600 });
+  for (const bad of ["--long", "--long=0", "--long=soon"]) expect(() => parseOptions([bad], [])).toThrow(`Unknown option ${bad}`);
   expect(() => parseOptions(["--verbos"], [])).toThrow("Unknown option --verbos");
 });
 

@@ -1,14 +1,15 @@
+import { hasSuite, type Tier } from "../suites/tiers.ts";
 import type { Suite, Tally } from "./suite.ts";
 
 /** A suite that runs test files, and can list them. */
 type MaybeFiles = Suite & { files?(only: readonly string[]): string[] };
 
 /**
- * The suites that a call runs, in the order of the list: the named suites, the suites that have a named file, and the suites that these need. If
+ * The suites that a call runs, in the order of the list: those of the tier; or the named suites, the suites that have a named file, and the suites that these need. If
  * one of them changes the machine, the suites that clean up and look for leaks run too.
  */
-export function plan(all: readonly MaybeFiles[], names: readonly string[], only: readonly string[]): Suite[] {
-  if (names.length === 0 && only.length === 0) return [...all];
+export function plan(all: readonly MaybeFiles[], names: readonly string[], only: readonly string[], tier: Tier = "all"): Suite[] {
+  if (names.length === 0 && only.length === 0) return all.filter(({ name }) => hasSuite(tier, name));
   const chosen = new Set(names);
   if (only.length > 0) for (const suite of all) if (suite.files && suite.files(only).length > 0) chosen.add(suite.name);
   for (const suite of [...all].reverse()) if (chosen.has(suite.name)) for (const need of suite.needs ?? []) chosen.add(need);

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { SERVER_PROGRAMS, type Snapshot } from "@boxyard/testkit";
 import { ROOT, type ToolsConfig } from "../config.ts";
+import type { Tier } from "../suites/tiers.ts";
 import type { Lanes } from "./lanes.ts";
 import { MARKER, type RunResult, run } from "./run.ts";
 
@@ -28,6 +29,10 @@ export interface SuiteContext {
   readonly verbose: boolean;
   /** Only test files whose path contains one of these; empty: all. */
   readonly only: readonly string[];
+  /** Which files a suite runs when `only` is empty. */
+  readonly tier: Tier;
+  /** The time that was given for the tier `long`. */
+  readonly seconds: number | undefined;
   /** Runs a command within the suite's time limit, marked as started by this test run. */
   command(argv: readonly string[], options?: CommandOptions): Promise<RunResult>;
   /** True: `hostile` attacks the installation of this machine. False: it attacks a server that the tests start. */

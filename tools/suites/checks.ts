@@ -4,6 +4,7 @@ import { checkCycles } from "../checks/cycles.ts";
 import { deadExports } from "../checks/dead-exports.ts";
 import { checkPatterns } from "../checks/patterns.ts";
 import { checkPromises } from "../checks/promises.ts";
+import { checkRatchets } from "../checks/ratchet.ts";
 import { longFiles, longFunctions } from "../checks/sizes.ts";
 import { checkSleeps, isTestCode } from "../checks/sleeps.ts";
 import { checkWords } from "../checks/words.ts";
@@ -15,7 +16,7 @@ import { changedFiles, readTree } from "../lib/tree.ts";
 export const lint: Suite = {
   name: "lint",
   proves:
-    "format and lint rules hold (biome), regular expressions for untrusted text take linear time, no text has a refused word (tools/checks/words.ts), no test waits for a fixed time without a reason, and every test awaits the promises that it checks",
+    "format and lint rules hold (biome), regular expressions for untrusted text take linear time, no text has a refused word (tools/checks/words.ts), no test waits for a fixed time without a reason, such waits only become fewer (tools/checks/ratchet.ts), and every test awaits the promises that it checks",
   limitMs: 60_000,
   run: async ({ command }) => {
     const biome = await command([
@@ -37,7 +38,9 @@ export const lint: Suite = {
       .map((found) => `${found.path}:${found.line}: ${found.message}`);
     return addTallies([
       tallyOf(biome),
-      ...[lines, words, sleeps, promises].map((found) => (found.length > 0 ? failedOne(found.join("\n")) : passedOne())),
+      ...[lines, words, sleeps, promises, checkRatchets(sourceFiles(["ts", "tsx"]))].map((found) =>
+        found.length > 0 ? failedOne(found.join("\n")) : passedOne(),
+      ),
     ]);
   },
 };

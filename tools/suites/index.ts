@@ -2,7 +2,7 @@ import { boundaries, generated, lint, sizes, types } from "./checks.ts";
 import { needs } from "./needs.ts";
 import { leaks, platform, release } from "./platform.ts";
 import { pureV2 } from "./pure-v2.ts";
-import { agent, chaos, contract, e2e, hostile, root, unit } from "./tests.ts";
+import { agent, chaos, contract, e2e, hostile, root, soak, unit } from "./tests.ts";
 
 /**
  * All suites of `./boxyard test`. The lines run at the same time, and the suites of a line one after another. Each suite begins when the suites that
@@ -16,6 +16,7 @@ export const lines = [
   [e2e],
   [hostile],
   [chaos],
+  [soak],
   [release, leaks],
 ] as const;
 

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { ROOT } from "../config.ts";
 import { type BunTestOptions, bunTestEach, bunTestTogether, testFiles } from "../lib/bun-test.ts";
 import type { Place } from "../lib/lanes.ts";
-import { addTallies, failedOne, type Suite, type SuiteContext, type Tally } from "../lib/suite.ts";
+import { addTallies, bun, failedOne, type Suite, type SuiteContext, type Tally, tallyOf } from "../lib/suite.ts";
+import { filesIn } from "./tiers.ts";
 
 const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
 /** The files of the suite `hostile`, by name: a new attack is found without an entry in a list, and only one suite runs it. */
@@ -57,17 +58,26 @@ async function inLanes(context: SuiteContext, files: readonly string[], options:
 /** Includes the time in which the files wait for lanes that other suites use. */
 const IN_LANES_LIMIT_MS = 3_600_000;
 
+/** The longest time of a suite that runs as long as it is told. */
+const MOST_LONG_MS = 24 * 3_600_000;
+
 export interface FileSuite extends Suite {
-  /** The files that the suite runs. */
+  /** All files of the suite; if `only` is not empty, those whose path contains one of its entries. */
   files(only: readonly string[]): string[];
 }
+
+/** The files that a call runs: those that it names, or those of its tier. */
+const chosen = (suite: FileSuite, { only, tier }: SuiteContext): string[] => {
+  const files = suite.files(only);
+  return only.length > 0 ? files : filesIn(tier, suite.name, files);
+};
 
 export const unit: FileSuite = {
   name: "unit",
   proves: "every part works by itself",
   limitMs: 900_000,
   files: (only) => testFiles(["packages/*/src/**/*.test.ts", "tools/**/*.test.ts", "bench/**/*.test.ts"], only, NOT_UNIT),
-  run: (context) => together(context, unit.files(context.only), 10_000),
+  run: (context) => together(context, chosen(unit, context), 10_000),
 };
 
 export const contract: FileSuite = {
@@ -76,7 +86,7 @@ export const contract: FileSuite = {
   limitMs: 240_000,
   needs: ["needs"],
   files: (only) => testFiles(["packages/*/src/**/*contract.test.ts"], only),
-  run: (context) => together(context, contract.files(context.only), 20_000),
+  run: (context) => together(context, chosen(contract, context), 20_000),
 };
 
 export const root: FileSuite = {
@@ -85,7 +95,7 @@ export const root: FileSuite = {
   limitMs: IN_LANES_LIMIT_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["packages/*/src/**/*.root.test.ts", "images/**/*.root.test.ts"], only),
-  run: (context) => inLanes(context, root.files(context.only), { testLimitMs: 60_000, limitMs: 600_000 }),
+  run: (context) => inLanes(context, chosen(root, context), { testLimitMs: 60_000, limitMs: 600_000 }),
 };
 
 /** Files that also test the compiled agent in a sandbox of the default template, behind the server. The others start the agent themselves. */
@@ -99,7 +109,7 @@ export const agent: FileSuite = {
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only, /\.hostile\.test\.ts$/),
   run: async (context) => {
-    const files = agent.files(context.only);
+    const files = chosen(agent, context);
     const limits = { testLimitMs: 60_000, limitMs: 240_000 };
     const inSandbox = { ...limits, env: { BOXYARD_TEST_AGENT: "sandbox" }, label: " in a sandbox of the default template" };
     const again = files.filter((file) => IN_SANDBOX.test(file));
@@ -114,7 +124,7 @@ export const e2e: FileSuite = {
   limitMs: IN_LANES_LIMIT_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/**/*.test.ts"], only, NOT_E2E),
-  run: (context) => inLanes(context, e2e.files(context.only), { testLimitMs: 60_000, limitMs: 600_000 }),
+  run: (context) => inLanes(context, chosen(e2e, context), { testLimitMs: 60_000, limitMs: 600_000 }),
 };
 
 export const hostile: FileSuite = {
@@ -127,15 +137,23 @@ export const hostile: FileSuite = {
   run: async (context) => {
     const { installed, config } = context;
     const env = installed ? { BOXYARD_TEST_INSTALLED: config.dataDir } : {};
-    return inLanes(context, hostile.files(context.only), { testLimitMs: 60_000, limitMs: 600_000, env });
+    return inLanes(context, chosen(hostile, context), { testLimitMs: 60_000, limitMs: 600_000, env });
   },
 };
 
 export const chaos: FileSuite = {
   name: "chaos",
-  proves: "sandboxes survive a server that is killed at random times (for one minute; BOXYARD_CHAOS_SECONDS sets another time)",
-  limitMs: 24 * 3_600_000,
+  proves: "sandboxes survive a server that is killed at random times (for one minute; --long sets another time)",
+  limitMs: MOST_LONG_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/chaos/**/*.test.ts"], only),
-  run: (context) => inLanes(context, chaos.files(context.only), { testLimitMs: 60_000 }),
+  run: (context) => inLanes(context, chosen(chaos, context), { testLimitMs: 60_000 }),
+};
+
+export const soak: Suite = {
+  name: "soak",
+  proves: "nothing is lost, nothing does not end and nothing is left while clients use sandboxes, for the time of --long",
+  limitMs: MOST_LONG_MS,
+  needs: ["needs", "platform"],
+  run: async ({ command, seconds }) => tallyOf(await command([bun, join(ROOT, "bench/run.ts"), "soak", "--count", `${seconds ?? 60}`])),
 };
