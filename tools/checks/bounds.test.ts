@@ -29,6 +29,8 @@ test("docs/bounds.md has the limits of the code", () => {
     ["steps of a build", amount(constant(`${shapes}/start-build.ts`, "MAX_STEPS"))],
     ["sources of one COPY", amount(constant(`${shapes}/build-step.ts`, "MAX_SOURCES"))],
     ["builds that were requested", String(constant("packages/server/src/templates/catalog.ts", "MAX_WAITING"))],
+    ["API keys and access tokens", amount(constant("packages/server/src/keys/keys.ts", "MAX_KEYS"))],
+    ["API keys and access tokens", amount(constant("packages/server/src/teams/teams.ts", "MAX_TEAMS"))],
     ["entries of one listing", amount(constant(files, "listEntries"))],
     ["sources of one composition", amount(constant(files, "composeSources"))],
     ["parts of a multipart upload", amount(constant(files, "uploadParts"))],

@@ -158,7 +158,9 @@ test("logs and keys", async () => {
   await boxyard(["sandbox", "kill", id]);
   const created = await boxyard(["key", "create", "ci"]);
   expect([created.stdout, created.stderr]).toEqual(["e2b_new\n", "key k1; it cannot be shown again:\n"]);
-  expect((await boxyard(["key", "list"])).stdout).toMatch(/^ID +NAME +KEY +CREATED +LAST USED\nk1 +first +e2b_12ab…cd34 +.* ago +never\n$/);
+  expect((await boxyard(["key", "list"])).stdout).toMatch(
+    /^ID +NAME +KEY +SCOPES +CREATED +EXPIRES +LAST USED\nk1 +first +e2b_12ab…cd34 +all +.* ago +never +never\n$/,
+  );
   expect(await boxyard(["key", "revoke", "k1", "k2"])).toEqual({ exitCode: 1, stdout: "k1\n", stderr: "no API key k2\n" });
 });
 

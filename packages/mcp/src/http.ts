@@ -67,6 +67,12 @@ export class HttpSessions {
     return response;
   }
 
+  /** Ends the sessions of a key, with their sandboxes as far as the server lets the key do that. */
+  async endOf(keyId: string): Promise<void> {
+    const ofKey = [...this.entries.values()].filter((entry) => entry.keyId === keyId);
+    await Promise.all(ofKey.map(({ id }) => this.end(id)));
+  }
+
   /** Ends every session, with its sandboxes. */
   async close(): Promise<void> {
     await Promise.all([...this.entries.keys()].map((id) => this.end(id)));

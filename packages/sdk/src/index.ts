@@ -45,7 +45,8 @@ export {
 } from "./git/git.ts";
 export type { GitCredentials, GitOpts } from "./git/git-run.ts";
 export type { GitChange, GitFileStatus, GitStatus } from "./git/git-status.ts";
-export { type ApiKeyInfo, ApiKeys, type NewApiKey } from "./keys/api-keys.ts";
+export { type ApiKeyInfo, ApiKeys, type KeyScope, type NewApiKey, type NewKeyOptions } from "./keys/api-keys.ts";
+export { type NewTeam, type NewTeamOptions, type TeamInfo, Teams } from "./keys/teams.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
 export { Paginator } from "./sandbox/paginator.ts";
 export type { PortAccess, PortFetchOpts } from "./sandbox/port-access.ts";

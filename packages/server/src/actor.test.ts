@@ -5,7 +5,7 @@ import { TestServer } from "./testing/test-server.ts";
 test("events name their actor: the holder of a key for requests, the server for changes without a request", async () => {
   await using s = await TestServer.start();
   const { store } = s.server.context;
-  const [key] = await store.listKeys();
+  const [key] = await store.keys.list();
   const byKey = { kind: "key", id: key?.id };
   const byServer = { kind: "server" };
   const [killed, ended, expired] = [await s.create(), await s.create(), await s.create()];

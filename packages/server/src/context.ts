@@ -8,7 +8,9 @@ import type { ServerConfig } from "./config.ts";
 import { Events } from "./events.ts";
 import type { ApiServices } from "./http/app.ts";
 import { McpFront } from "./http/mcp.ts";
-import { DEFAULT_TEAM, ensureFirstKey, Keys } from "./keys/keys.ts";
+import { Credentials } from "./keys/credentials.ts";
+import { ensureAdminToken, ensureFirstKey, type FirstKey } from "./keys/first-key.ts";
+import { Keys } from "./keys/keys.ts";
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
 import type { Front } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
@@ -39,6 +41,7 @@ import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import type { Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
+import { Teams } from "./teams/teams.ts";
 import { type BuildSettings, noBuildSettings } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
 import { Volumes } from "./volumes/volumes.ts";
@@ -101,9 +104,10 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
   const templates = new Templates(store, clock);
-  const teamId = await store.ensureTeam(DEFAULT_TEAM, "Default");
+  const { teamId } = firstKey;
   await templates.seed(join(config.dataDir, "templates"), teamId, logger);
 
+  const access = await accessOf({ store, clock, config, firstKey });
   const own: Own = {};
   const agent = new AgentClient(clock, agentLimitMs);
   const routes = new RouteTable((route) => own.front?.forget(route));
@@ -130,7 +134,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const context: ServerContext = {
     config,
     logger,
-    keys: new Keys(store, clock),
+    ...access,
     store,
     templates,
     ...made,
@@ -144,6 +148,9 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     sdkPackage,
     mcp: new McpFront(() => own.url ?? ""),
   };
+  access.credentials.onRevoked((keyId) => {
+    context.mcp.endOf(keyId).catch((error: unknown) => logger.warn({ err: error }, "a session of a revoked key did not end"));
+  });
   watchStore(store, events, logger);
   const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
   const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId };
@@ -155,6 +162,19 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
 function watchStore({ health }: Store, events: Events, logger: Logger): void {
   if (health.keptAs !== undefined) logger.warn({ file: health.keptAs }, KEPT_STORE);
   health.onChange((trouble) => events.storeChanged(trouble));
+}
+
+/** Who may do what: keys, tokens and teams. */
+async function accessOf({
+  store,
+  clock,
+  config,
+  firstKey,
+}: Pick<ServerOptions, "config"> & { store: Store; clock: Clock; firstKey: FirstKey }) {
+  const adminToken = await ensureAdminToken(config.dataDir);
+  const credentials = new Credentials({ store, clock, operatorTeam: firstKey.teamId, adminToken });
+  const seed = await store.getOrCreateMeta("key-seed", newSeed);
+  return { credentials, keys: new Keys({ store, clock, credentials, seed }), teams: new Teams({ store, credentials }) };
 }
 
 async function noSdkPackage(): Promise<never> {

@@ -5,7 +5,7 @@ import type { ServerConfig } from "./config.ts";
 import { makeServices, type ServerContext, type ServerOptions, type Services } from "./context.ts";
 import { createApp } from "./http/app.ts";
 import { logged } from "./http/log.ts";
-import type { FirstKey } from "./keys/keys.ts";
+import type { FirstKey } from "./keys/first-key.ts";
 import { type Module, Modules } from "./modules.ts";
 import { openStore } from "./open-store.ts";
 import { Front, type FrontOptions } from "./proxy/front.ts";

@@ -28,6 +28,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "snapshot", summary: "Create, list and delete snapshots of sandboxes", load: () => import("./snapshot.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
   { name: "key", summary: "Create, list and revoke API keys", load: () => import("./key.ts") },
+  { name: "team", summary: "Create, list and delete teams", load: () => import("./team.ts") },
   { name: "up", summary: "Start the server on this machine", load: () => import("./up.ts") },
   { name: "down", summary: "Stop the server on this machine", load: () => import("./down.ts") },
   { name: "service", summary: "Run the server as a service of systemd", load: () => import("./service.ts") },

@@ -12,7 +12,13 @@ const context = {
   interrupt: listenForInterrupt(() => {}),
   exitCode: 0,
 };
-const THERE: Record<Kind, string[]> = { sandbox: ["iaaa", "ibbb"], template: ["base", "mine:v2"], snapshot: ["snap"], key: ["k1"] };
+const THERE: Record<Kind, string[]> = {
+  sandbox: ["iaaa", "ibbb"],
+  template: ["base", "mine:v2"],
+  snapshot: ["snap"],
+  key: ["k1"],
+  team: ["research"],
+};
 
 async function after(...words: string[]): Promise<string[]> {
   const look = async (kind: Kind) => THERE[kind].map((word) => ({ word, summary: `a ${kind}` }));

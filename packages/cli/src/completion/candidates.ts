@@ -7,7 +7,7 @@ export interface Candidate {
 }
 
 /** Things that a server has names or ids for. */
-export type Kind = "sandbox" | "template" | "snapshot" | "key";
+export type Kind = "sandbox" | "template" | "snapshot" | "key" | "team";
 
 export type Lookup = (kind: Kind) => Promise<readonly Candidate[]>;
 
@@ -21,11 +21,25 @@ const NOTHING: Completion = { candidates: [], files: false };
 const FILES: Completion = { candidates: [], files: true };
 
 /** Arguments and values of options are recognised by the names that help shows for them. */
-const KINDS: Readonly<Record<string, Kind>> = { sandbox: "sandbox", template: "template", snapshot: "snapshot", key: "key" };
+const KINDS: Readonly<Record<string, Kind>> = { sandbox: "sandbox", template: "template", snapshot: "snapshot", key: "key", team: "team" };
 /** Either a local path or SANDBOX:PATH. */
 const PLACES: readonly string[] = ["source", "target"];
 /** Values that only the user can know. */
-const FREE: readonly string[] = ["name", "seconds", "KEY=VALUE", "count", "port", "address", "text", "tag", "pid", "MiB", "domain"];
+const FREE: readonly string[] = [
+  "name",
+  "seconds",
+  "KEY=VALUE",
+  "count",
+  "port",
+  "address",
+  "text",
+  "tag",
+  "pid",
+  "MiB",
+  "domain",
+  "scope",
+  "slug",
+];
 
 /** What may stand in place of the last word of `words`, which are what follows the program's name; the last may be empty. */
 export async function complete(program: Command, words: readonly string[], look: Lookup): Promise<Completion> {

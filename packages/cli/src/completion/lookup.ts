@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from "@boxyard/sdk";
 import { ApiKeys } from "@boxyard/sdk/keys";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
+import { Teams } from "@boxyard/sdk/teams";
 import { Template } from "@boxyard/sdk/template";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -42,6 +43,7 @@ const LISTS: Readonly<Record<Kind, (target: ConnectionOptions) => Promise<readon
     const page = await Sandboxes.listSnapshots({ ...target, limit: MOST }).nextItems();
     return page.map(({ snapshotId, names }) => ({ word: snapshotId, summary: names.join(" ") }));
   },
+  team: async (target) => (await Teams.list(target)).map(({ slug, name }) => ({ word: slug, summary: name })),
   key: async (target) => (await ApiKeys.list(target)).map(({ id, name }) => ({ word: id, summary: name })),
 };
 

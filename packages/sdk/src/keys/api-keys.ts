@@ -3,13 +3,30 @@ import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import { unchecked } from "../connection/unchecked.ts";
 
+/**
+ * What a key may do: `read` looks at what is not secret; `sandboxes` makes, uses and ends sandboxes, snapshots and volumes; `templates` builds and
+ * changes templates; `admin` does all of this, and manages keys.
+ */
+export type KeyScope = "read" | "sandboxes" | "templates" | "admin";
+
+export interface NewKeyOptions extends ConnectionOptions {
+  /** All by default. */
+  readonly scopes?: readonly KeyScope[] | undefined;
+  /** Never by default. */
+  readonly expiresAt?: Date | undefined;
+}
+
 /** An API key, without the key itself. */
 export interface ApiKeyInfo {
   readonly id: string;
   readonly name: string;
   /** Beginning and end of the key: `e2b_12ab…cd34`. */
   readonly hint: string;
+  /** What it may do. */
+  readonly scopes: readonly KeyScope[];
   readonly createdAt: Date;
+  /** From then on the server refuses it; undefined: never. */
+  readonly expiresAt: Date | undefined;
   /** Accurate to ten seconds. */
   readonly lastUsedAt: Date | undefined;
 }
@@ -19,21 +36,18 @@ export interface NewApiKey extends ApiKeyInfo {
   readonly key: string;
 }
 
-/** The API keys of your team. A key gives access to everything of the team, including the creation and revocation of keys. */
+/** The API keys of your team. To manage them, a key needs the scope `admin`. */
 export class ApiKeys {
   private constructor() {}
 
   /** Creates a key. */
-  static create(name: string, opts: ConnectionOptions = {}): Promise<NewApiKey> {
+  static create(name: string, opts: NewKeyOptions = {}): Promise<NewApiKey> {
     return new ApiClient(resolveConfig(opts)).send({
       method: "POST",
       path: "/api-keys",
       what: "create API key",
-      body: { name } satisfies wire.NewTeamAPIKey,
-      read: async (response) => {
-        const json = unchecked<wire.CreatedTeamAPIKey>(await response.json());
-        return { ...keyFromJson(json), key: String(json.key) };
-      },
+      body: newKeyBody(name, opts),
+      read: async (response) => createdKeyFromJson(await response.json()),
     });
   }
 
@@ -47,7 +61,7 @@ export class ApiKeys {
     });
   }
 
-  /** Revokes a key at once. False if there is no such key. The last key of a team cannot be revoked. */
+  /** Revokes a key at once, also for what is in progress. False if there is no such key. The last key that can make others cannot be revoked. */
   static revoke(id: string, opts: ConnectionOptions = {}): Promise<boolean> {
     return new ApiClient(resolveConfig(opts)).send({
       method: "DELETE",
@@ -59,6 +73,17 @@ export class ApiKeys {
   }
 }
 
+export const newKeyBody = (name: string, { scopes, expiresAt }: NewKeyOptions): wire.NewTeamAPIKey => ({
+  name,
+  ...(scopes && { scopes: [...scopes] }),
+  ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+});
+
+export function createdKeyFromJson(value: unknown): NewApiKey {
+  const json = unchecked<wire.CreatedTeamAPIKey>(value);
+  return { ...keyFromJson(json), key: String(json.key) };
+}
+
 function keyFromJson(value: unknown): ApiKeyInfo {
   const json = unchecked<wire.TeamAPIKey>(value);
   const mask = unchecked<wire.TeamAPIKey["mask"]>(json.mask);
@@ -66,7 +91,9 @@ function keyFromJson(value: unknown): ApiKeyInfo {
     id: String(json.id),
     name: String(json.name),
     hint: `${mask.prefix}${mask.maskedValuePrefix}…${mask.maskedValueSuffix}`,
+    scopes: Array.isArray(json.scopes) ? json.scopes.map((scope) => String(scope) as KeyScope) : [],
     createdAt: new Date(String(json.createdAt)),
+    expiresAt: json.expiresAt === undefined ? undefined : new Date(String(json.expiresAt)),
     lastUsedAt: json.lastUsed === undefined ? undefined : new Date(String(json.lastUsed)),
   };
 }

@@ -128,7 +128,10 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "Sink",
     ],
   },
-  { title: "API keys", names: ["ApiKeys", "ApiKeyInfo", "NewApiKey"] },
+  {
+    title: "API keys and teams",
+    names: ["ApiKeys", "NewKeyOptions", "KeyScope", "ApiKeyInfo", "NewApiKey", "Teams", "NewTeamOptions", "TeamInfo", "NewTeam"],
+  },
   {
     title: "Connection",
     names: [

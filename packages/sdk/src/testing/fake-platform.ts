@@ -208,6 +208,7 @@ const KEY = {
   id: "k1",
   name: "first",
   mask: { prefix: "e2b_", valueLength: 40, maskedValuePrefix: "12ab", maskedValueSuffix: "cd34" },
+  scopes: ["read", "sandboxes", "templates", "admin"],
   createdAt: "2026-01-01T00:00:00Z",
 };
 const LOGS = [{ timestamp: "2026-01-01T00:00:00.000Z", level: "info", message: "Sandbox started", fields: { event: "started" } }];

@@ -3,9 +3,11 @@ import type { Logger } from "@boxyard/core/node";
 import { routes } from "@boxyard/spec/platform";
 import { Hono } from "hono";
 import type { ServerConfig } from "../config.ts";
+import type { Credentials } from "../keys/credentials.ts";
 import type { Keys } from "../keys/keys.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
 import type { Store, StoreTrouble } from "../store/index.ts";
+import type { Teams } from "../teams/teams.ts";
 import type { Templates } from "../templates/templates.ts";
 import { AGENT_DOCUMENTS, agentDocument } from "./agent-documents.ts";
 import { errorResponse } from "./errors.ts";
@@ -32,6 +34,7 @@ import { createSnapshot, listSnapshots } from "./sandboxes/snapshots.ts";
 import { setTimeout } from "./sandboxes/timeout.ts";
 import { getSdkPackage, SDK_PACKAGE_PATH, type SdkServices } from "./sdk-package.ts";
 import { startPage } from "./start-page.ts";
+import { mountTeams } from "./teams/index.ts";
 import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
 import { mountVolumeContent, type VolumeContentServices } from "./volumes/content.ts";
@@ -42,6 +45,8 @@ export interface ApiServices extends SandboxServices, TemplateServices, SdkServi
   readonly config: ServerConfig;
   readonly templates: Templates;
   readonly keys: Keys;
+  readonly credentials: Credentials;
+  readonly teams: Teams;
   readonly logger: Logger;
   readonly store: Pick<Store, "health">;
 }
@@ -76,6 +81,7 @@ export function createApp(context: ApiServices): Api {
   mount(app, context, routes.getSandboxLogsV2, getSandboxLogsV2);
   mountTemplates(app, context);
   mountKeys(app, context);
+  mountTeams(app, context);
   mountVolumes(app, context);
   mountVolumeContent(app, context);
 

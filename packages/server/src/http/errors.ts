@@ -26,6 +26,14 @@ const PUBLIC_REASONS = new Set([
   "not_yet",
   "key_not_found",
   "last_key",
+  "scope_missing",
+  "api_key_expired",
+  "already_expired",
+  "admin_token_invalid",
+  "team_not_found",
+  "team_exists",
+  "team_in_use",
+  "default_team",
 ]);
 
 /** Whether clients may send the request again; `Retry-After` says when. */

@@ -1,19 +1,24 @@
 import { AppError } from "@boxyard/core";
 import type { HttpSessions } from "@boxyard/mcp/http";
+import type { Access } from "@boxyard/spec/platform";
 import { actAs } from "../actor.ts";
 import type { ServerConfig } from "../config.ts";
-import type { Keys } from "../keys/keys.ts";
+import type { Credentials } from "../keys/credentials.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
+import { authorize, keyOf } from "./authorize.ts";
 import { readJson } from "./body.ts";
 import { publicUrl } from "./public-url.ts";
+import { actorOf } from "./route.ts";
 
 /** What the handler of `/mcp` uses. */
 export interface McpServices {
   readonly config: Pick<ServerConfig, "publicUrl">;
-  readonly keys: Pick<Keys, "authenticate">;
+  readonly credentials: Credentials;
   readonly mcp: McpFront;
 }
 
+/** Agents make and use sandboxes. */
+const MCP_ACCESS: Access = { scope: "sandboxes", owner: "team" };
 /** A message may hold a file that an agent writes. */
 const MAX_BODY_BYTES = 16 << 20;
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
@@ -35,6 +40,11 @@ export class McpFront {
     return this.sessions;
   }
 
+  /** Ends the sessions of a key that was revoked. Their sandboxes live until their timeouts: nobody may end them with that key any more. */
+  async endOf(keyId: string): Promise<void> {
+    await (await this.sessions)?.endOf(keyId);
+  }
+
   /** Ends the sessions with their sandboxes, while the server still answers. */
   async close(): Promise<void> {
     await (await this.sessions)?.close();
@@ -44,20 +54,17 @@ export class McpFront {
 /** Answers a request to `/mcp`: the Model Context Protocol over streamable HTTP, for holders of an API key. */
 export async function mcp(request: Request, call: ApiCall, services: McpServices): Promise<Response> {
   checkOrigin(request.headers.get("origin"), services.config.publicUrl);
-  const apiKey = request.headers.get("x-api-key") ?? bearer(request.headers.get("authorization"));
-  const { keyId } = await services.keys.authenticate(apiKey);
-  call.trust();
+  const header = (name: string) => request.headers.get(name) ?? undefined;
+  const caller = await authorize(header, MCP_ACCESS, services.credentials);
+  const apiKey = keyOf(header);
+  if (apiKey === undefined)
+    throw new AppError("unauthenticated", "MCP needs an API key, in X-API-Key or as a bearer", { reason: "api_key_missing" });
+  call.trust((cut) => services.credentials.hold(caller, cut));
   const body = request.method === "POST" ? readJson(await call.body(MAX_BODY_BYTES)) : undefined;
   const sessions = await services.mcp.load();
-  const caller = {
-    keyId,
-    apiKey: apiKey as string,
-    publicUrl: publicUrl(services.config, (name) => request.headers.get(name) ?? undefined),
-  };
-  return actAs({ kind: "key", id: keyId }, () => sessions.handle(request, caller, body));
+  const client = { keyId: caller.keyId, apiKey, publicUrl: publicUrl(services.config, header) };
+  return actAs(actorOf(caller), () => sessions.handle(request, client, body));
 }
-
-const bearer = (field: string | null): string | undefined => /^Bearer +(\S+) *$/i.exec(field ?? "")?.[1];
 
 /**
  * A browser names the origin of the page that asks. Only pages of this machine and of the server's public address may: a page elsewhere could reach a

@@ -1,10 +1,11 @@
-import { maxBodyBytesOf } from "@boxyard/spec/platform";
+import { ACCESS, type Declared, maxBodyBytesOf } from "@boxyard/spec/platform";
 import type { RouteConfig } from "@hono/zod-openapi";
 import type { Context, Hono } from "hono";
 import type { z } from "zod";
-import { actAs, SERVER } from "../actor.ts";
-import type { Caller, Keys } from "../keys/keys.ts";
+import { type Actor, actAs, SERVER } from "../actor.ts";
+import type { Caller, Credentials } from "../keys/credentials.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
+import { authorize } from "./authorize.ts";
 import { parseAs, readJson } from "./body.ts";
 
 type Schema<T> = T extends z.ZodType ? z.output<T> : undefined;
@@ -21,8 +22,10 @@ export interface Input<B = undefined, Q = undefined> {
   /** A path parameter, percent-decoded. */
   param(name: string): string;
   header(name: string): string | undefined;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has gone, or its key was revoked. */
   readonly signal: AbortSignal;
+  /** Lets this call end as usual although its key is revoked meanwhile: for the call that revokes it. */
+  outliveKey(): void;
 }
 
 /** Handles requests whose body and query have these types, by the services `C` of its resource; one handler may serve several routes. */
@@ -38,10 +41,10 @@ interface RequestParts {
 }
 
 /**
- * Mounts the handler of a route of the spec. A request is authenticated, then its query and body are read and parsed, then the handler is called.
- * The body of a caller without a valid key is not read.
+ * Mounts the handler of a route of the spec. A request is authorized by what the route declares, then its query and body are read and parsed, then the
+ * handler is called. The body of a caller without a valid key is not read. The call is cut when its key is revoked.
  */
-export function mount<R extends RouteConfig, C extends { readonly keys: Keys }>(
+export function mount<R extends RouteConfig & Declared, C extends { readonly credentials: Credentials }>(
   app: Api,
   services: C,
   route: R,
@@ -52,26 +55,27 @@ export function mount<R extends RouteConfig, C extends { readonly keys: Keys }>(
   const bodySchema = request?.body?.content["application/json"]?.schema;
   const maxBytes = maxBodyBytesOf(route);
   app.on(route.method.toUpperCase(), path, async (c: Context<{ Bindings: ApiCall }>) => {
-    const caller = route.security
-      ? await services.keys.authenticate(c.req.header("x-api-key"))
-      : { teamId: "" as Caller["teamId"], keyId: "" };
-    if (route.security) c.env.trust();
-    const team = c.req.header("x-team-id");
-    if (route.security && team) await services.keys.checkTeam(caller, team);
+    const header = (name: string) => c.req.header(name);
+    const caller = await authorize(header, route[ACCESS], services.credentials);
+    let isKept = false;
+    if (caller.kind !== "anyone") c.env.trust((cut) => services.credentials.hold(caller, () => isKept || cut()));
     const query = request?.query ? parseAs(request.query, c.req.query(), "query") : undefined;
     let body: unknown;
     if (bodySchema) {
       const given = readJson(await c.env.body(maxBytes));
       body = parseAs(bodySchema, given === undefined && request?.body?.required === false ? {} : given, "body");
     }
-    const input = {
-      body,
-      query,
-      caller,
-      param: (name: string) => c.req.param(name) ?? "",
-      header: (name: string) => c.req.header(name),
-      signal: c.req.raw.signal,
-    } as Input<BodyOf<R>, QueryOf<R>>;
-    return actAs(caller.keyId === "" ? SERVER : { kind: "key", id: caller.keyId }, () => handler(input, services));
+    const param = (name: string) => c.req.param(name) ?? "";
+    const outliveKey = () => {
+      isKept = true;
+    };
+    const input = { body, query, caller, param, header, signal: c.req.raw.signal, outliveKey } as Input<BodyOf<R>, QueryOf<R>>;
+    return actAs(actorOf(caller), () => handler(input, services));
   });
+}
+
+/** What events name as the cause of the changes that a caller makes. */
+export function actorOf({ kind, keyId }: Caller): Actor {
+  if (kind === "anyone") return SERVER;
+  return kind === "admin" ? { kind } : { kind: "key", id: keyId };
 }

@@ -26,8 +26,11 @@ export interface ApiCall {
   stream(maxBytes: number): ReadableStream<Uint8Array>;
   /** The answer of this call is sent as it is made, and with its Content-Length if it has one. */
   streamAnswer(): void;
-  /** Says that the caller has a valid key: its connection may be idle for longer. */
-  trust(): void;
+  /**
+   * Says that the caller has a valid key: its connection may be idle for longer. `hold` gets a function that cuts the connection, for the end of the
+   * key, and returns one that is called when this exchange has ended.
+   */
+  trust(hold?: (cut: () => void) => () => void): void;
 }
 
 /** Answers requests to the platform API. The request has no body (`ApiCall.body` reads it); its signal aborts when the client disconnects. */
@@ -62,6 +65,7 @@ export class ApiExchange implements Exchange, ApiCall {
   private answered = false;
   private streamsAnswer = false;
   private wake: (() => void) | undefined;
+  private release: (() => void) | undefined;
 
   constructor(request: RequestHead, client: ClientConnection, options: ApiExchangeOptions) {
     this.request = request;
@@ -77,7 +81,7 @@ export class ApiExchange implements Exchange, ApiCall {
   start(): void {
     // No more of the body is read than came with the head.
     if (this.request.framing.kind !== "none") this.client.pauseBody();
-    void this.answer();
+    void this.answer().finally(() => this.release?.());
   }
 
   body(maxBytes: number): Promise<Buffer> {
@@ -118,8 +122,9 @@ export class ApiExchange implements Exchange, ApiCall {
     if (this.streamed && !this.answered && !this.gone.signal.aborted) this.client.resumeBody();
   }
 
-  trust(): void {
+  trust(hold?: (cut: () => void) => () => void): void {
     this.client.trust();
+    if (hold && !this.gone.signal.aborted) this.release = hold(() => this.client.abort());
   }
 
   onBody(bytes: Buffer): void {

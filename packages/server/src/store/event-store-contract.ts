@@ -1,11 +1,10 @@
 import { expect, test } from "bun:test";
 import { type Clock, FakeClock, newSandboxId, type TeamId } from "@boxyard/core";
 import { actAs } from "../actor.ts";
-import { sampleRecord } from "./sample-record.ts";
+import { keyRecord, sampleRecord } from "./sample-record.ts";
 import type { Store } from "./store.ts";
 
 const SPEC = { image: { digest: "sha256:aa", layers: [] }, cpuCount: 1, memoryMB: 512, diskMB: 512, env: {}, user: "user", workdir: "/" };
-const KEY = { id: "k1", name: "first", hash: "h1", hint: "e2b_12", createdAt: 5 };
 
 /** The part of `storeContract` about transactions and events. */
 export function eventStoreContract(store: () => Store, reopen: (clock?: Clock) => Promise<Store>): void {
@@ -46,11 +45,11 @@ export function eventStoreContract(store: () => Store, reopen: (clock?: Clock) =
     const teamId = await store().ensureTeam("default", "Default");
     const from = await store().events.newest();
     const { templates } = store();
-    await store().addKey({ ...KEY, teamId });
-    await store().addKey({ ...KEY, id: "again", teamId });
-    await store().addKey({ ...KEY, id: "k2", hash: "h2", teamId });
-    await store().removeKey(teamId, "none");
-    await store().removeKey(teamId, "k1");
+    await store().keys.add(keyRecord({ teamId }));
+    await store().keys.add(keyRecord({ id: "again", teamId }));
+    await store().keys.add(keyRecord({ id: "k2", hash: "h2", teamId }));
+    await store().keys.remove(teamId, "none");
+    await store().keys.remove(teamId, "k1");
     await templates.put(teamId, "base", "default", SPEC, 1);
     await templates.put(teamId, "base", "default", SPEC, 2);
     const [version] = await templates.listVersions();

@@ -2,14 +2,16 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/* Every statement that changes a sandbox, a template, a build, a tag, a key, a volume or a checkpoint is in a method that writes the event of the change. */
+/* Every statement that changes a sandbox, a template, a build, a tag, a key, a team, a volume or a checkpoint is in a method that writes the event of the change. */
 
-const WRITE = /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys|volumes|checkpoints)\b/g;
+const WRITE =
+  /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys|teams|volumes|checkpoints)\b/g;
 
 /** Methods that write without an event, each with the reason. */
 const SILENT: Readonly<Record<string, string>> = {
-  touchKey: "the time of a key's last use is no change of the key, and is written with each request",
+  touch: "the time of a key's last use is no change of the key, and is written with each request",
   sealSandboxes: "seals plain secrets of an earlier version when the store is opened; the record stays the same",
+  ensureTeam: "makes the server's own team at its first start, when nobody has changed anything",
   countSpawn: "the number of a template's uses is no change of the template, and is written with each create",
   begin: "a checkpoint has its event when the driver has it; nobody can use it before",
   takeOver: "the node of a checkpoint is no change of the checkpoint: the data directory has lost its node id",
@@ -52,12 +54,12 @@ test("a write without its event is found", () => {
   expect(silentOnes(writesOf(inStatic))).toEqual(["constructor"]);
 });
 
-test("each change of a sandbox, template, build, tag, key, volume or checkpoint writes its event", () => {
+test("each change of a sandbox, template, build, tag, key, team, volume or checkpoint writes its event", () => {
   const files = readdirSync(import.meta.dir).filter((name) => name.endsWith(".ts") && !/\.test\.ts$|^migrat/.test(name));
   const text = files.map((name) => ({ name, text: readFileSync(join(import.meta.dir, name), "utf8") }));
   const found = text.flatMap((file) => writesOf(file.text));
   expect(new Set(found.flatMap(({ tables }) => tables))).toEqual(
-    new Set(["sandboxes", "templates", "template_builds", "template_tags", "api_keys", "volumes", "checkpoints"]),
+    new Set(["sandboxes", "templates", "template_builds", "template_tags", "api_keys", "teams", "volumes", "checkpoints"]),
   );
   // Each statement was found in a method.
   const all = text.flatMap((file) => [...file.text.matchAll(WRITE)]);

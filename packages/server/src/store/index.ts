@@ -8,5 +8,6 @@ export { isStoreFault, storeFault } from "./store-fault.ts";
 export type { StoreHealth, StoreTrouble } from "./store-health.ts";
 export { openSealer } from "./store-key.ts";
 export type { StoreLock } from "./store-lock.ts";
+export type { TeamHoldings, TeamRecord } from "./team-rows.ts";
 export * from "./template-store.ts";
 export type { VolumeRecord } from "./volume-rows.ts";

@@ -157,4 +157,18 @@ export const MIGRATIONS: readonly Migration[] = [
     ],
     work: adoptCheckpoints,
   },
+  {
+    version: 12,
+    name: "scopes of keys, access tokens, limits of teams",
+    statements: [
+      // Earlier keys could do everything.
+      `ALTER TABLE api_keys ADD COLUMN scopes TEXT NOT NULL DEFAULT '["read","sandboxes","templates","admin"]'`,
+      "ALTER TABLE api_keys ADD COLUMN kind TEXT NOT NULL DEFAULT 'key'",
+      "ALTER TABLE api_keys ADD COLUMN parent_id TEXT",
+      "ALTER TABLE api_keys ADD COLUMN expires_at BIGINT",
+      "CREATE INDEX api_keys_by_team ON api_keys (team_id)",
+      "CREATE INDEX api_keys_by_parent ON api_keys (parent_id)",
+      "ALTER TABLE teams ADD COLUMN limits TEXT NOT NULL DEFAULT '{}'",
+    ],
+  },
 ];

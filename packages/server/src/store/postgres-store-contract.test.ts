@@ -33,7 +33,7 @@ test("finds the snapshots of a database from before there were checkpoints", asy
 test("is migrated by one of several servers that open it at once", async () => {
   const url = await postgres.database();
   const stores = await Promise.all(Array.from({ length: 4 }, () => SqlStore.open({ url }, "here")));
-  expect(await stores[3]?.listKeys()).toEqual([]);
+  expect(await stores[3]?.keys.list()).toEqual([]);
   await Promise.all(stores.map((store) => store.close()));
 });
 
@@ -79,7 +79,7 @@ test("goes on after the database was away, and refuses calls meanwhile with the 
   expect(refused).toBeInstanceOf(AppError);
   expect(refused).toMatchObject({ code: "unavailable", reason: "store_unavailable" });
   await postgres.start();
-  await eventually("the store works again", () => store.listKeys().then((keys) => keys.length === 0));
+  await eventually("the store works again", () => store.keys.list().then((keys) => keys.length === 0));
   await lock.release();
   await store.close();
 }, 30_000);

@@ -1,5 +1,6 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
 import type { EgressPolicy, ImageRef, ResourceLimits, Restrictions } from "@boxyard/driver";
+import type { Scope } from "@boxyard/spec/platform";
 
 /** Why a sandbox ended; kept with its record. */
 export type EndCause =
@@ -102,15 +103,22 @@ export interface SandboxRecord {
   readonly checkpointId?: string;
 }
 
+/** An API key, or an access token, which is for `Authorization: Bearer`. */
 export interface ApiKeyRecord {
   readonly id: string;
   readonly teamId: TeamId;
   readonly name: string;
+  readonly kind: "key" | "token";
+  /** The token by which its holder had it made; it ends with that token. */
+  readonly parentId?: string;
+  readonly scopes: readonly Scope[];
   /** SHA-256 of the key, hex. */
   readonly hash: string;
   /** The key's first characters, for lists. */
   readonly hint: string;
   readonly createdAt: number;
+  /** From then on it is refused; never when this is not set. Milliseconds since 1970. */
+  readonly expiresAt?: number;
   readonly lastUsedAt?: number;
 }
 

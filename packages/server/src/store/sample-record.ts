@@ -1,5 +1,6 @@
 import { newSandboxId, type TeamId, type TemplateId } from "@boxyard/core";
-import type { SandboxRecord } from "./records.ts";
+import { SCOPES } from "@boxyard/spec/platform";
+import type { ApiKeyRecord, SandboxRecord } from "./records.ts";
 
 const IMAGE = { digest: "sha256:aa", layers: ["sha256:bb"] };
 
@@ -27,4 +28,10 @@ export function sampleRecord(change: Partial<SandboxRecord> = {}): SandboxRecord
     settings: { egress: { internetAccess: true }, allowPublicTraffic: true, metadata: { é: "ü'\"" } },
     ...change,
   };
+}
+
+/** A key of the store for tests. */
+export function keyRecord(change: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
+  const of = { id: "k1", teamId: "team" as TeamId, name: "first", kind: "key" as const, scopes: SCOPES };
+  return { ...of, hash: "h1", hint: "e2b_12", createdAt: 5, ...change };
 }

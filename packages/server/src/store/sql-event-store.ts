@@ -68,4 +68,7 @@ function eventOf(row: Row): StoreEvent {
   };
 }
 
-const actorOf = (stored: string): Actor => (stored.startsWith("key:") ? { kind: "key", id: stored.slice("key:".length) } : SERVER);
+function actorOf(stored: string): Actor {
+  if (stored.startsWith("key:")) return { kind: "key", id: stored.slice("key:".length) };
+  return stored === "admin" ? { kind: "admin" } : SERVER;
+}

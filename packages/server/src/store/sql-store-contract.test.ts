@@ -3,8 +3,10 @@ import { existsSync, readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { expectAdopted, makeEarlierStore } from "./migrate-checkpoints-contract.ts";
+import { MIGRATIONS } from "./migrations.ts";
 import { sampleRecord } from "./sample-record.ts";
 import { Sealer } from "./sealer.ts";
 import { SqlStore } from "./sql-store.ts";
@@ -100,5 +102,32 @@ test("keeps young events before one that was stamped while the clock was behind,
   await again.events.prune(2000, 2);
   expect(await cursors()).toEqual([4]);
   await again.close();
+  await rm(dir, { recursive: true });
+});
+
+const SCOPES_OF_KEYS = "scopes of keys, access tokens, limits of teams";
+
+test("keys of a store of the time before scopes may do everything, and all that there was keeps its team", async () => {
+  const dir = await directory();
+  const file = join(dir, "boxyard.db");
+  const sql = new SQL({ adapter: "sqlite", filename: file });
+  await sql.unsafe("CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)");
+  for (const { version, name, statements } of MIGRATIONS.slice(
+    0,
+    MIGRATIONS.findIndex(({ name }) => name === SCOPES_OF_KEYS),
+  )) {
+    for (const statement of statements) await sql.unsafe(statement);
+    await sql`INSERT INTO migrations ${sql({ version, name, applied_at: 1 })}`;
+  }
+  await sql`INSERT INTO teams (id, slug, name, created_at) VALUES ('t1', 'default', 'Default', 1)`;
+  await sql`INSERT INTO api_keys (id, team_id, name, hash, hint, created_at) VALUES ('k1', 't1', 'first', 'h1', 'e2b_12', 5)`;
+  await sql`INSERT INTO volumes (id, team_id, node, name, state, size_bytes, created_at) VALUES ('v1', 't1', 'node', 'data', 'ready', 1, 1)`;
+  await sql.close();
+  const store = await SqlStore.open({ file }, "node");
+  const key = { id: "k1", teamId: "t1", name: "first", kind: "key", hash: "h1", hint: "e2b_12", createdAt: 5 };
+  expect(await store.keys.list()).toEqual([{ ...key, scopes: ["read", "sandboxes", "templates", "admin"] } as never]);
+  expect(await store.teams.list()).toEqual([{ id: "t1" as TeamId, slug: "default", name: "Default", createdAt: 1, limits: {} }]);
+  expect(await store.teams.holdings("t1" as TeamId)).toEqual({ sandboxes: 0, templates: 0, volumes: 1 });
+  await store.close();
   await rm(dir, { recursive: true });
 });

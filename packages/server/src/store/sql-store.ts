@@ -1,9 +1,9 @@
 import { type Clock, newTeamId, type SandboxId, type SandboxState, systemClock, type TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { CheckpointRows } from "./checkpoint-rows.ts";
-import { idempotencyOf, keyOf } from "./key-rows.ts";
+import { idempotencyOf, KeyRows } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
-import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
+import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";
 import { forgetOldPages, Secrets } from "./secrets.ts";
@@ -17,6 +17,7 @@ import { isDiskFull, storeFault } from "./store-fault.ts";
 import { makePrivate, StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
+import { TeamRows } from "./team-rows.ts";
 import { VolumeRows } from "./volume-rows.ts";
 
 /** Most records that one call of `pruneSandboxes` removes; the next round of the sweep removes more. Also the ids of one query. */
@@ -48,6 +49,8 @@ export class SqlStore implements Store {
   readonly events: SqlEventStore;
   readonly volumes: VolumeRows;
   readonly checkpoints: CheckpointRows;
+  readonly teams: TeamRows;
+  readonly keys: KeyRows;
   readonly health: StoreHealth;
   private readonly session: Session;
   private readonly parts: StoreParts;
@@ -65,6 +68,8 @@ export class SqlStore implements Store {
     this.events = new SqlEventStore(session);
     this.volumes = new VolumeRows(session, this.node);
     this.checkpoints = new CheckpointRows(session, this.node);
+    this.teams = new TeamRows(session, parts.clock);
+    this.keys = new KeyRows(session);
   }
 
   /**
@@ -156,45 +161,6 @@ export class SqlStore implements Store {
   async teamSlug(id: TeamId): Promise<string | undefined> {
     const [row] = await this.session.sql`SELECT slug FROM teams WHERE id = ${id}`;
     return row ? text(row.slug) : undefined;
-  }
-
-  async addKey(key: ApiKeyRecord): Promise<void> {
-    const values = { id: key.id, team_id: key.teamId as string, name: key.name, hash: key.hash, hint: key.hint, created_at: key.createdAt };
-    await this.session.transaction(async (tx) => {
-      const added = await tx.sql`INSERT INTO api_keys ${tx.sql(values)} ON CONFLICT (hash) DO NOTHING RETURNING id`;
-      if (added.length === 1)
-        tx.record({ action: "key.created", targetId: key.id, teamId: key.teamId, after: { name: key.name, hint: key.hint } });
-    });
-  }
-
-  async findKey(hash: string): Promise<ApiKeyRecord | undefined> {
-    const [row] = await this.session.sql`SELECT * FROM api_keys WHERE hash = ${hash}`;
-    return row ? keyOf(row) : undefined;
-  }
-
-  async listKeys(): Promise<ApiKeyRecord[]> {
-    return ((await this.session.sql`SELECT * FROM api_keys ORDER BY created_at`) as Row[]).map(keyOf);
-  }
-
-  async renameKey(teamId: TeamId, id: string, name: string): Promise<ApiKeyRecord | undefined> {
-    return this.session.transaction(async (tx) => {
-      const [row] = (await tx.sql`UPDATE api_keys SET name = ${name} WHERE team_id = ${teamId} AND id = ${id} RETURNING *`) as Row[];
-      if (row) tx.record({ action: "key.renamed", targetId: id, teamId, after: { name } });
-      return row && keyOf(row);
-    });
-  }
-
-  async removeKey(teamId: TeamId, id: string): Promise<boolean> {
-    return this.session.transaction(async (tx) => {
-      const [row] = (await tx.sql`DELETE FROM api_keys WHERE team_id = ${teamId} AND id = ${id}
-        AND EXISTS (SELECT 1 FROM api_keys other WHERE other.team_id = ${teamId} AND other.id <> ${id}) RETURNING name, hint`) as Row[];
-      if (row) tx.record({ action: "key.revoked", targetId: id, teamId, before: { name: text(row.name), hint: text(row.hint) } });
-      return row !== undefined;
-    });
-  }
-
-  async touchKey(id: string, usedAt: number): Promise<void> {
-    await this.session.sql`UPDATE api_keys SET last_used_at = ${usedAt} WHERE id = ${id}`;
   }
 
   async insertSandbox(record: SandboxRecord): Promise<void> {

@@ -3,7 +3,7 @@ import { type Clock, newSandboxId, type TeamId } from "@boxyard/core";
 import { checkpointRowsContract } from "./checkpoint-rows-contract.ts";
 import { eventStoreContract } from "./event-store-contract.ts";
 import type { TemplateSpec } from "./records.ts";
-import { sampleRecord } from "./sample-record.ts";
+import { keyRecord, sampleRecord } from "./sample-record.ts";
 import type { SandboxLogQuery } from "./sandbox-log-store.ts";
 import type { Store } from "./store.ts";
 import { templateStoreContract } from "./template-store-contract.ts";
@@ -125,31 +125,53 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     test("keeps keys by their hash", async () => {
       const teamId = await store.ensureTeam("default", "Default");
       expect(await store.ensureTeam("default", "Other")).toBe(teamId);
-      const key = { id: "k1", teamId, name: "first", hash: "h1", hint: "e2b_12", createdAt: 5 };
-      await store.addKey(key);
-      await store.addKey({ ...key, id: "k2" });
-      expect(await store.findKey("h1")).toEqual(key);
-      expect(await store.findKey("h2")).toBeUndefined();
-      await store.touchKey("k1", 77);
-      expect(await store.listKeys()).toEqual([{ ...key, lastUsedAt: 77 }]);
+      const key = keyRecord({ teamId });
+      await store.keys.add(key);
+      await store.keys.add({ ...key, id: "k2" });
+      expect(await store.keys.find("h1")).toEqual(key);
+      expect(await store.keys.find("h2")).toBeUndefined();
+      await store.keys.touch("k1", 77);
+      expect(await store.keys.list()).toEqual([{ ...key, lastUsedAt: 77 }]);
+      const token = keyRecord({ id: "t", hash: "h3", teamId, kind: "token", parentId: "k1", scopes: ["read"], expiresAt: 9 });
+      await store.keys.add(token);
+      expect([await store.keys.find("h3"), await store.keys.list("other" as TeamId)]).toEqual([token, []]);
     });
 
-    test("removes keys of a team, but not its last one", async () => {
+    test("renames and removes keys of a team, with what was made by their holders", async () => {
       const teamId = await store.ensureTeam("default", "Default");
-      const key = { id: "k1", teamId, name: "first", hash: "h1", hint: "e2b_12", createdAt: 5 };
-      await store.addKey(key);
-      await store.addKey({ ...key, id: "other", teamId: "another" as TeamId, hash: "h9" });
-      expect(await store.renameKey(teamId, "k1", "renamed")).toMatchObject({ id: "k1", name: "renamed" });
-      expect((await store.listKeys()).map(({ name }) => name)).toContain("renamed");
-      expect([await store.renameKey("other" as TeamId, "k1", "x"), await store.renameKey(teamId, "none", "x")]).toEqual([
-        undefined,
-        undefined,
+      const other = "another" as TeamId;
+      await store.keys.add(keyRecord({ teamId }));
+      await store.keys.add(keyRecord({ id: "other", hash: "h9", teamId: other }));
+      expect(await store.keys.rename(teamId, "k1", "renamed")).toMatchObject({ id: "k1", name: "renamed" });
+      expect([await store.keys.rename(other, "k1", "x"), await store.keys.rename(teamId, "none", "x")]).toEqual([undefined, undefined]);
+      await store.keys.add(keyRecord({ id: "token", hash: "h2", teamId, kind: "token", parentId: "k1" }));
+      await store.keys.add(keyRecord({ id: "child", hash: "h3", teamId: other, parentId: "token" }));
+      expect(await store.keys.childOf("token", other)).toMatchObject({ id: "child" });
+      expect([await store.keys.childOf("token", teamId), await store.keys.childOf("k1", teamId)]).toEqual([undefined, undefined]);
+      expect([await store.keys.remove(teamId, "other"), await store.keys.remove(teamId, "none")]).toEqual([[], []]);
+      expect((await store.keys.remove(teamId, "k1")).sort()).toEqual(["child", "k1", "token"]);
+      expect((await store.keys.list()).map(({ id }) => id)).toEqual(["other"]);
+    });
+
+    test("keeps teams, and removes one that has nothing but keys", async () => {
+      const team = await store.teams.add("research", "Research");
+      if (!team) throw new Error("no team");
+      expect(team).toMatchObject({ slug: "research", name: "Research", limits: {} });
+      expect(await store.teams.add("research", "Again")).toBeUndefined();
+      expect([await store.teams.find(team.id), await store.teams.find("research"), await store.teams.find("x")]).toEqual([
+        ...[team, team, undefined],
       ]);
-      expect(await store.removeKey(teamId, "k1")).toBe(false);
-      await store.addKey({ ...key, id: "k2", hash: "h2" });
-      expect([await store.removeKey(teamId, "other"), await store.removeKey(teamId, "none")]).toEqual([false, false]);
-      expect(await store.removeKey(teamId, "k1")).toBe(true);
-      expect((await store.listKeys()).map(({ id }) => id).sort()).toEqual(["k2", "other"]);
+      const changed = await store.teams.change(team.id, { name: "R", limits: { sandboxes: 3 } });
+      expect([changed, await store.teams.list()]).toEqual([{ ...team, name: "R", limits: { sandboxes: 3 } }, [changed]] as never);
+      expect(await store.teams.change("none" as TeamId, { name: "x", limits: {} })).toBeUndefined();
+      await store.keys.add(keyRecord({ teamId: team.id }));
+      const sandbox = { ...sampleRecord(), teamId: team.id };
+      await store.insertSandbox(sandbox);
+      expect(await store.teams.holdings(team.id)).toEqual({ sandboxes: 1, templates: 0, volumes: 0 });
+      expect(await store.teams.remove(team.id)).toBeUndefined();
+      await store.updateSandbox(sandbox.id, [sandbox.state], { state: "dead", endedAt: 5 });
+      expect(await store.teams.remove(team.id)).toEqual(["k1"]);
+      expect([await store.teams.find("research"), await store.keys.list()]).toEqual([undefined, []]);
     });
 
     test("makes a new build only when a template has changed", async () => {

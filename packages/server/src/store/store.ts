@@ -1,10 +1,12 @@
 import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import type { CheckpointRows } from "./checkpoint-rows.ts";
 import type { EventStore } from "./event.ts";
-import type { ApiKeyRecord, IdempotencyRecord, SandboxRecord } from "./records.ts";
+import type { KeyRows } from "./key-rows.ts";
+import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
 import type { StoreHealth } from "./store-health.ts";
 import type { StoreLock } from "./store-lock.ts";
+import type { TeamRows } from "./team-rows.ts";
 import type { TemplateStore } from "./template-store.ts";
 import type { VolumeRows } from "./volume-rows.ts";
 
@@ -19,7 +21,7 @@ export interface Store {
    */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 
-  /** An event for each change of a sandbox, template, build, tag, key, volume or checkpoint. Counters and times of last use have no events. */
+  /** An event for each change of a sandbox, template, build, tag, key, team, volume or checkpoint. Counters and times of last use have no events. */
   readonly events: EventStore;
 
   /** Whether the store takes changes now. */
@@ -42,16 +44,10 @@ export interface Store {
   ensureTeam(slug: string, name: string): Promise<TeamId>;
   /** Slug of a team; undefined if there is none. */
   teamSlug(id: TeamId): Promise<string | undefined>;
-  /** Adds a key. Does nothing if the hash exists already. */
-  addKey(key: ApiKeyRecord): Promise<void>;
-  findKey(hash: string): Promise<ApiKeyRecord | undefined>;
-  listKeys(): Promise<ApiKeyRecord[]>;
-  /** Gives a key of a team another name; undefined if there is none. */
-  renameKey(teamId: TeamId, id: string, name: string): Promise<ApiKeyRecord | undefined>;
-  /** Removes a key of a team, but not the team's last one. Returns whether it removed the key. */
-  removeKey(teamId: TeamId, id: string): Promise<boolean>;
-  /** Writes the time of the key's last use, in milliseconds since 1970. */
-  touchKey(id: string, usedAt: number): Promise<void>;
+  /** The teams. */
+  readonly teams: Pick<TeamRows, keyof TeamRows>;
+  /** API keys and access tokens. */
+  readonly keys: Pick<KeyRows, keyof KeyRows>;
 
   /** Templates, their builds and the cache of build steps. */
   readonly templates: TemplateStore;

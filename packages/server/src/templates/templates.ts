@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AppError, type Clock, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { z } from "zod";
-import { DEFAULT_TEAM } from "../keys/keys.ts";
+import { DEFAULT_TEAM } from "../keys/first-key.ts";
 import type { Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
 import { isBuildId, parseTemplateReference, type TemplateReference } from "./reference.ts";
 

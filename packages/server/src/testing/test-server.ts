@@ -1,12 +1,15 @@
+import { readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, StepObserver } from "@boxyard/core";
 import { type Logger, silentLogger } from "@boxyard/core/node";
 import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
+import type { Scope } from "@boxyard/spec/platform";
 import { platformDocument } from "@boxyard/spec/platform-document";
 import { DocumentCheck } from "@boxyard/spec/testing";
 import { readConfig, type ServerConfig } from "../config.ts";
 import type { ServerOptions } from "../context.ts";
+import { adminTokenPath } from "../keys/first-key.ts";
 import { type RunningServer, startServer } from "../start-server.ts";
 import type { OrphanPolicy } from "../store-identity.ts";
 import { newDataDir } from "./data-directory.ts";
@@ -97,6 +100,21 @@ export class TestServer {
 
   get apiKey(): string {
     return this.server.firstKey.key;
+  }
+
+  get adminToken(): string {
+    return readFileSync(adminTokenPath(this.config.dataDir), "utf8").trim();
+  }
+
+  /** Another team, and headers with its first API key, for `call`. */
+  async team(slug: string): Promise<{ teamID: string; key: string; headers: { "X-API-Key": string } }> {
+    const { body } = await this.call("POST", "/admin/teams", { slug });
+    return { ...body, headers: { "X-API-Key": body.key } };
+  }
+
+  /** Headers with a new key of the server's own team, for `call`. */
+  async keyWith(...scopes: Scope[]): Promise<{ "X-API-Key": string }> {
+    return { "X-API-Key": (await this.call("POST", "/api-keys", { name: scopes.join(), scopes })).body.key };
   }
 
   /** One API call with the key; `body` is sent as JSON. The answer must be as the OpenAPI document describes it. */

@@ -2,6 +2,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { EXIT_SETUP_NEEDED } from "@boxyard/core";
 import { buildId } from "../build-id.ts";
 import type { ServerConfig } from "../config.ts";
+import { adminTokenPath } from "../keys/first-key.ts";
 import type { Machine } from "../machine.ts";
 import { lockDataDir, makeDataDir, removeServerFile, writeServerFile } from "../server-file.ts";
 import { startServer } from "../start-server.ts";
@@ -39,7 +40,7 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
       await driver.close();
       throw error;
     });
-    chmodSync(server.firstKey.path, 0o600);
+    for (const path of [server.firstKey.path, adminTokenPath(config.dataDir)]) chmodSync(path, 0o600);
     writeServerFile(config.dataDir, server.url, buildId());
     const { removals: _, ...adoption } = server.adoption;
     logger.info({ url: server.url, ...adoption }, "server started");

@@ -1,6 +1,6 @@
 import { isAppError, systemClock } from "@boxyard/core";
 import type { ServerConfig } from "../config.ts";
-import { ensureFirstKey } from "../keys/keys.ts";
+import { ensureFirstKey } from "../keys/first-key.ts";
 import type { Machine } from "../machine.ts";
 import { openStore } from "../open-store.ts";
 import { type DirectoryLock, lockDataDir } from "../server-file.ts";

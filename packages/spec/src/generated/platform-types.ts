@@ -118,7 +118,7 @@ export type SandboxDetail = {
   readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
   readonly state: SandboxState;
   readonly envdVersion: string;
-  readonly envdAccessToken: string;
+  readonly envdAccessToken?: string | undefined;
   readonly domain?: string | undefined;
   readonly allowInternetAccess?: boolean | undefined;
   readonly network?: SandboxNetworkConfig | undefined;
@@ -349,13 +349,17 @@ export type CreatedTeamAPIKey = {
     readonly maskedValuePrefix: string;
     readonly maskedValueSuffix: string;
   };
+  readonly scopes: readonly ("read" | "sandboxes" | "templates" | "admin")[];
   readonly createdAt: string;
+  readonly expiresAt?: string | undefined;
   readonly lastUsed?: string | undefined;
   readonly key: string;
 };
 
 export type NewTeamAPIKey = {
   readonly name: string;
+  readonly scopes?: readonly ("read" | "sandboxes" | "templates" | "admin")[] | undefined;
+  readonly expiresAt?: string | undefined;
 };
 
 export type TeamAPIKey = {
@@ -367,8 +371,58 @@ export type TeamAPIKey = {
     readonly maskedValuePrefix: string;
     readonly maskedValueSuffix: string;
   };
+  readonly scopes: readonly ("read" | "sandboxes" | "templates" | "admin")[];
   readonly createdAt: string;
+  readonly expiresAt?: string | undefined;
   readonly lastUsed?: string | undefined;
+};
+
+export type UpdateTeamAPIKey = {
+  readonly name: string;
+};
+
+export type CreatedAccessToken = {
+  readonly id: string;
+  readonly name: string;
+  readonly mask: {
+    readonly prefix: string;
+    readonly valueLength: number;
+    readonly maskedValuePrefix: string;
+    readonly maskedValueSuffix: string;
+  };
+  readonly scopes: readonly ("read" | "sandboxes" | "templates" | "admin")[];
+  readonly createdAt: string;
+  readonly expiresAt?: string | undefined;
+  readonly lastUsed?: string | undefined;
+  readonly token: string;
+};
+
+export type Team = {
+  readonly teamID: string;
+  readonly name: string;
+  readonly slug: string;
+  readonly apiKey: string;
+  readonly isDefault: boolean;
+};
+
+export type CreatedTeam = {
+  readonly teamID: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly key: string;
+};
+
+export type NewTeam = {
+  readonly slug: string;
+  readonly name?: string | undefined;
+};
+
+export type AdminTeam = {
+  readonly teamID: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly createdAt: string;
 };
 
 export type VolumeAndToken = {

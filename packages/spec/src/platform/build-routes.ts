@@ -1,6 +1,6 @@
-import { operation } from "../openapi.ts";
+import { allowed } from "./access.ts";
 import * as b from "./build-info.ts";
-import { body, errors, json, maxBody, none, security } from "./route-parts.ts";
+import { body, errors, json, maxBody, none, operation } from "./route-parts.ts";
 import { StartBuild } from "./start-build.ts";
 
 const tags = ["Templates"];
@@ -11,7 +11,7 @@ export const buildRoutes = {
     method: "get",
     path: "/templates/{templateID}/files/{hash}",
     tags,
-    security,
+    ...allowed("templates"),
     summary: "Where to upload files of a build",
     request: { params: b.FilesPath },
     responses: { 201: json(b.BuildFiles, "Upload there with PUT and a Content-Length, unless present"), ...errors(400, 404) },
@@ -20,7 +20,7 @@ export const buildRoutes = {
     method: "post",
     path: "/v2/templates/{templateID}/builds/{buildID}",
     tags,
-    security,
+    ...allowed("templates"),
     summary: "Start a build",
     ...maxBody(16 << 20),
     request: { params: b.BuildPath, body: body(StartBuild) },
@@ -30,7 +30,7 @@ export const buildRoutes = {
     method: "post",
     path: "/templates/{templateID}/builds/{buildID}/cancel",
     tags,
-    security,
+    ...allowed("templates"),
     summary: "Cancel a build that has not ended",
     request: { params: b.BuildPath },
     responses: { 204: none("Canceled: the build ends with the status `error`"), ...errors(400, 404) },
@@ -39,7 +39,7 @@ export const buildRoutes = {
     method: "get",
     path: "/templates/{templateID}/builds/{buildID}/status",
     tags,
-    security,
+    ...allowed("read"),
     summary: "Status of a build, with a page of its log",
     request: { params: b.BuildPath, query: b.BuildStatusQuery },
     responses: {
@@ -51,7 +51,7 @@ export const buildRoutes = {
     method: "get",
     path: "/templates/{templateID}/builds/{buildID}/logs",
     tags,
-    security,
+    ...allowed("read"),
     summary: "Log of a build",
     request: { params: b.BuildPath, query: b.BuildLogsQuery },
     responses: { 200: json(b.BuildLogs, "One page"), ...errors(400, 404) },

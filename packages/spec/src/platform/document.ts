@@ -5,7 +5,10 @@ import { routes } from "./routes.ts";
 export function platformDocument(): object {
   const app = new OpenAPIHono();
   for (const route of Object.values(routes)) app.openAPIRegistry.registerPath(route);
-  app.openAPIRegistry.registerComponent("securitySchemes", "ApiKey", { type: "apiKey", in: "header", name: "X-API-Key" });
+  const { openAPIRegistry: registry } = app;
+  registry.registerComponent("securitySchemes", "ApiKey", { type: "apiKey", in: "header", name: "X-API-Key" });
+  registry.registerComponent("securitySchemes", "AccessToken", { type: "http", scheme: "bearer" });
+  registry.registerComponent("securitySchemes", "AdminToken", { type: "apiKey", in: "header", name: "X-Admin-Token" });
   return app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: { title: "Boxyard platform API", version: "0.1.0" },

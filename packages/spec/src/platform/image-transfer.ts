@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { named, operation } from "../openapi.ts";
-import { body, errors, json, security } from "./route-parts.ts";
+import { named } from "../openapi.ts";
+import { allowed } from "./access.ts";
+import { body, errors, json, operation } from "./route-parts.ts";
 import { RegistryAccess } from "./start-build.ts";
 import { TemplatePath } from "./template.ts";
 
@@ -43,7 +44,7 @@ export const imageRoutes = {
     method: "post",
     path: "/boxyard/triggers",
     tags,
-    security,
+    ...allowed("templates"),
     summary: "ONBUILD instructions of an image or a template: what a Dockerfile that begins with it does first",
     request: { body: body(TriggersOf) },
     responses: {
@@ -55,7 +56,7 @@ export const imageRoutes = {
     method: "post",
     path: "/boxyard/templates/{templateID}/push",
     tags,
-    security,
+    ...allowed("templates"),
     summary: "Push a template, or one of its tags, to a registry as an OCI image",
     request: { params: TemplatePath, body: body(PushTemplate) },
     responses: {
@@ -70,7 +71,7 @@ export const imageRoutes = {
     method: "get",
     path: "/boxyard/templates/{templateID}/archive",
     tags,
-    security,
+    ...allowed("templates"),
     summary: "A template, or one of its tags, as an OCI archive",
     request: { params: TemplatePath },
     responses: {

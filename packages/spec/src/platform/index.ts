@@ -1,3 +1,4 @@
+export { ACCESS, type Access, type Declared, includes, type Owner, SCOPES, type Scope } from "./access.ts";
 export * from "./build-info.ts";
 export { TemplateStep } from "./build-step.ts";
 export * from "./common.ts";
@@ -10,5 +11,6 @@ export * from "./sandbox-log.ts";
 export * from "./snapshot-routes.ts";
 export * from "./start-build.ts";
 export * from "./tag-history.ts";
+export type { AdminTeam, OwnTeam } from "./team-routes.ts";
 export * from "./template.ts";
 export * from "./volume-routes.ts";

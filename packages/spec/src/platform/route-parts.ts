@@ -1,7 +1,14 @@
+import type { RouteConfig } from "@hono/zod-openapi";
 import { z } from "zod";
+import { operation as described } from "../openapi.ts";
+import type { Declared } from "./access.ts";
 import { ErrorBody } from "./common.ts";
 
 /* What the descriptions of routes are made of. */
+
+/** The description of an operation, which must say who may call it (`allowed`, `open`). */
+export const operation = <P extends string, R extends Omit<RouteConfig, "path"> & { path: P } & Declared>(description: R): R =>
+  described(description);
 
 export const json = <S extends z.ZodType>(schema: S, description: string) => ({ content: { "application/json": { schema } }, description });
 export const body = <S extends z.ZodType>(schema: S, required = true) => ({ content: { "application/json": { schema } }, required });
@@ -22,7 +29,7 @@ export function maxBodyBytesOf(route: object): number {
 const ERRORS: Readonly<Record<number, string>> = {
   400: "Bad request; the message names the field",
   401: "No API key, or one that is not valid",
-  403: "Not allowed",
+  403: "Not allowed: the message names the scope that the key lacks",
   404: "Not found",
   409: "The sandbox or build is in a state that does not allow this",
   413: "The body is larger than this operation takes (1 MiB, or `x-max-body-bytes`)",
@@ -34,11 +41,10 @@ const ERRORS: Readonly<Record<number, string>> = {
   504: "It took too long and was undone; repeat later",
 };
 /** What every operation can answer; its store may be away at any time, hence 503. */
-const ALWAYS = [401, 429, 500, 503];
+const ALWAYS = [401, 403, 429, 500, 503];
 export const errors = (...codes: number[]) =>
   Object.fromEntries([...ALWAYS, ...codes].sort().map((code) => [code, json(ErrorBody, ERRORS[code] ?? "Error")]));
 
-export const security = [{ ApiKey: [] }];
 export const page = {
   "X-Next-Token": { schema: { type: "string" as const }, description: "Token of the next page; absent on the last page" },
 };

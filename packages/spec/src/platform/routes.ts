@@ -1,14 +1,15 @@
 import { z } from "zod";
-import { operation } from "../openapi.ts";
+import { allowed, open } from "./access.ts";
 import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
 import { imageRoutes } from "./image-transfer.ts";
 import { keyRoutes } from "./key.ts";
-import { body, errors, IdempotencyHeaders, json, maxBody, none, page, security } from "./route-parts.ts";
+import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
 import { snapshotRoutes } from "./snapshot-routes.ts";
 import { tagHistoryRoutes } from "./tag-history.ts";
+import { teamRoutes } from "./team-routes.ts";
 import { templateRoutes } from "./template-routes.ts";
 import { volumeRoutes } from "./volume-routes.ts";
 
@@ -16,13 +17,19 @@ const tags = ["Sandboxes"];
 
 /** Every operation of the platform API that exists so far. Paths, statuses and shapes: docs/contract/platform.md and templates.md. */
 export const routes = {
-  health: operation({ method: "get", path: "/health", tags: ["Server"], responses: { 200: none("The server answers") } }),
+  health: operation({
+    method: "get",
+    path: "/health",
+    tags: ["Server"],
+    ...open,
+    responses: { 200: none("The server answers") },
+  }),
 
   createSandbox: operation({
     method: "post",
     path: "/sandboxes",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Create a sandbox",
     ...maxBody(4 << 20),
     request: { headers: IdempotencyHeaders, body: body(s.NewSandbox) },
@@ -32,7 +39,7 @@ export const routes = {
     method: "post",
     path: "/v2/sandboxes",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Create a sandbox (v2)",
     ...maxBody(4 << 20),
     request: { headers: IdempotencyHeaders, body: body(s.NewSandboxV2) },
@@ -42,7 +49,7 @@ export const routes = {
     method: "get",
     path: "/sandboxes",
     tags,
-    security,
+    ...allowed("read"),
     summary: "List running sandboxes",
     request: { query: s.ListV1Query },
     responses: { 200: json(z.array(s.ListedSandbox), "Newest first"), ...errors(400) },
@@ -51,7 +58,7 @@ export const routes = {
     method: "get",
     path: "/v2/sandboxes",
     tags,
-    security,
+    ...allowed("read"),
     summary: "List sandboxes, in pages",
     request: { query: s.ListV2Query },
     responses: {
@@ -72,7 +79,7 @@ export const routes = {
     method: "get",
     path: "/sandboxes/metrics",
     tags,
-    security,
+    ...allowed("read"),
     summary: "Newest metrics of several sandboxes",
     request: { query: s.ManyMetricsQuery },
     responses: { 200: json(s.SandboxesMetrics, "Metrics, by the id of their sandbox"), ...errors(400) },
@@ -81,7 +88,7 @@ export const routes = {
     method: "get",
     path: "/sandboxes/{sandboxID}",
     tags,
-    security,
+    ...allowed("read"),
     summary: "Get one sandbox",
     request: { params: SandboxPath },
     responses: { 200: json(s.SandboxDetail, "The sandbox"), ...errors(400, 404) },
@@ -90,7 +97,7 @@ export const routes = {
     method: "delete",
     path: "/sandboxes/{sandboxID}",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "End a sandbox and remove all of it",
     request: { params: SandboxPath },
     responses: { 204: none("The sandbox has ended and was removed"), ...errors(400, 404, 409) },
@@ -99,7 +106,7 @@ export const routes = {
     method: "get",
     path: "/sandboxes/{sandboxID}/metrics",
     tags,
-    security,
+    ...allowed("read"),
     summary: "Metrics of one sandbox, sampled every 5 s",
     request: { params: SandboxPath, query: s.MetricsQuery },
     responses: { 200: json(z.array(s.SandboxMetric), "Oldest first"), ...errors(400, 404) },
@@ -108,7 +115,7 @@ export const routes = {
     method: "post",
     path: "/sandboxes/{sandboxID}/connect",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Get the access of a sandbox; its lifetime is never shortened",
     request: { params: SandboxPath, body: body(s.ConnectSandbox) },
     responses: {
@@ -121,7 +128,7 @@ export const routes = {
     method: "post",
     path: "/v2/sandboxes/{sandboxID}/connect",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Get the access of a sandbox (v2); the body may be absent",
     request: { params: SandboxPath, body: body(s.ConnectSandboxV2, false) },
     responses: {
@@ -134,7 +141,7 @@ export const routes = {
     method: "post",
     path: "/sandboxes/{sandboxID}/resume",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Resume a paused sandbox",
     request: { params: SandboxPath, body: body(s.ResumedSandbox, false) },
     responses: { 201: json(s.Sandbox, "The sandbox runs again"), ...errors(400, 404, 409) },
@@ -143,7 +150,7 @@ export const routes = {
     method: "post",
     path: "/sandboxes/{sandboxID}/timeout",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Set the end of a sandbox to now + timeout; this may shorten its lifetime",
     request: { params: SandboxPath, body: body(s.SandboxTimeout) },
     responses: { 204: none("Set"), ...errors(400, 404, 409) },
@@ -152,7 +159,7 @@ export const routes = {
     method: "post",
     path: "/sandboxes/{sandboxID}/refreshes",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Set the end of a sandbox to now + duration, unless it ends later already",
     request: { params: SandboxPath, body: body(s.SandboxRefresh, false) },
     responses: { 204: none("Done"), ...errors(400, 404, 409) },
@@ -161,7 +168,7 @@ export const routes = {
     method: "put",
     path: "/sandboxes/{sandboxID}/network",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Replace the rules of a running sandbox's outgoing traffic",
     request: { params: SandboxPath, body: body(s.NetworkUpdate) },
     responses: { 204: none("The rules are in force, also for connections that are open"), ...errors(400, 404, 409, 501) },
@@ -170,6 +177,7 @@ export const routes = {
   ...sandboxLogRoutes,
   ...templateRoutes,
   ...keyRoutes,
+  ...teamRoutes,
   ...volumeRoutes,
   ...buildRoutes,
   ...imageRoutes,

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { named, operation } from "../openapi.ts";
+import { named } from "../openapi.ts";
+import { allowed } from "./access.ts";
 import { LogLevel } from "./build-info.ts";
 import { SandboxPath, StringMap } from "./common.ts";
-import { errors, json, security } from "./route-parts.ts";
+import { errors, json, operation } from "./route-parts.ts";
 
 const tags = ["Sandboxes"];
 const millis = z.coerce.number("must be a number").int("must be a whole number").min(0, "must not be negative");
@@ -38,7 +39,7 @@ export const sandboxLogRoutes = {
     method: "get",
     path: "/sandboxes/{sandboxID}/logs",
     tags,
-    security,
+    ...allowed("read"),
     summary: "What happened to a sandbox, oldest first",
     request: { params: SandboxPath, query: v1Query },
     responses: { 200: json(SandboxLogs, "The entries, in two forms: lines and objects"), ...errors(400, 404) },
@@ -47,7 +48,7 @@ export const sandboxLogRoutes = {
     method: "get",
     path: "/v2/sandboxes/{sandboxID}/logs",
     tags,
-    security,
+    ...allowed("read"),
     summary: "What happened to a sandbox (v2)",
     request: { params: SandboxPath, query: v2Query },
     responses: { 200: json(SandboxLogsV2, "One page"), ...errors(400, 404) },

@@ -103,7 +103,7 @@ export type ListedSandbox = z.infer<typeof ListedSandbox>;
 export const SandboxDetail = z
   .object({
     ...recordFields,
-    envdAccessToken: z.string(),
+    envdAccessToken: z.string().optional().meta({ description: "Absent for a key that may only look (scope `read` or `templates`)" }),
     domain: z.string().optional(),
     allowInternetAccess: z.boolean().optional(),
     network: NetworkConfig.optional(),

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { named, operation } from "../openapi.ts";
+import { named } from "../openapi.ts";
+import { allowed } from "./access.ts";
 import { SandboxPath, Seconds } from "./common.ts";
-import { body, errors, IdempotencyHeaders, json, none, page, security } from "./route-parts.ts";
+import { body, errors, IdempotencyHeaders, json, none, operation, page } from "./route-parts.ts";
 import { Sandbox } from "./sandbox.ts";
 
 const tags = ["Sandboxes"];
@@ -40,7 +41,7 @@ export const snapshotRoutes = {
     method: "post",
     path: "/sandboxes/{sandboxID}/pause",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Pause a sandbox",
     request: { params: SandboxPath, body: body(SandboxPause, false) },
     responses: { 204: none("The sandbox is paused"), ...errors(400, 404, 409, 501) },
@@ -49,7 +50,7 @@ export const snapshotRoutes = {
     method: "post",
     path: "/sandboxes/{sandboxID}/fork",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Make copies of a running sandbox",
     request: { params: SandboxPath, headers: IdempotencyHeaders, body: body(SandboxFork, false) },
     responses: { 201: json(z.array(SandboxForkResult), "One entry for each copy"), ...errors(400, 404, 409, 422, 501) },
@@ -58,7 +59,7 @@ export const snapshotRoutes = {
     method: "post",
     path: "/sandboxes/{sandboxID}/rollback",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Set a sandbox back to one of its snapshots",
     request: { params: SandboxPath, body: body(SandboxRollback) },
     responses: { 204: none("The sandbox runs with the state of the snapshot"), ...errors(400, 404, 409, 501) },
@@ -67,7 +68,7 @@ export const snapshotRoutes = {
     method: "post",
     path: "/sandboxes/{sandboxID}/snapshots",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Make a snapshot of a running sandbox, from which sandboxes can be created",
     request: { params: SandboxPath, body: body(NewSnapshot) },
     responses: { 201: json(SnapshotInfo, "The snapshot was made"), ...errors(400, 404, 409, 501) },
@@ -76,7 +77,7 @@ export const snapshotRoutes = {
     method: "get",
     path: "/snapshots",
     tags,
-    security,
+    ...allowed("read"),
     summary: "List snapshots, in pages",
     request: { query: SnapshotsQuery },
     responses: { 200: { ...json(z.array(SnapshotInfo), "One page"), headers: page }, ...errors(400) },

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { named, operation } from "../openapi.ts";
-import { errors, json, security } from "./route-parts.ts";
+import { named } from "../openapi.ts";
+import { allowed } from "./access.ts";
+import { errors, json, operation } from "./route-parts.ts";
 import { TemplatePath } from "./template.ts";
 
 const tags = ["Tags"];
@@ -37,7 +38,7 @@ export const tagHistoryRoutes = {
     method: "get",
     path: "/templates/{templateID}/tags/groups",
     tags,
-    security,
+    ...allowed("read"),
     summary: "Tags, each with its newest assignments",
     request: { params: TemplatePath, query: TagGroupsQuery },
     responses: { 200: json(TagGroups, "One page"), ...errors(400, 403, 404) },
@@ -46,7 +47,7 @@ export const tagHistoryRoutes = {
     method: "get",
     path: "/templates/{templateID}/tags/{tag}/assignments",
     tags,
-    security,
+    ...allowed("read"),
     summary: "What a tag points to and has pointed to",
     request: { params: TagPath, query: z.object({ cursor, limit: countTo(100, 50) }) },
     responses: { 200: json(TagAssignments, "One page, newest first"), ...errors(400, 403, 404) },

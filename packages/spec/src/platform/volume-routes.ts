@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { named, operation } from "../openapi.ts";
-import { body, errors, json, none, pathParam, security } from "./route-parts.ts";
+import { named } from "../openapi.ts";
+import { allowed } from "./access.ts";
+import { body, errors, json, none, operation, pathParam } from "./route-parts.ts";
 
 const tags = ["Volumes"];
 
@@ -55,7 +56,7 @@ export const volumeRoutes = {
     method: "post",
     path: "/volumes",
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Create a volume",
     request: { body: body(NewVolume) },
     responses: { 201: json(VolumeAndToken, "Sandboxes can mount it"), ...errors(400, 404, 501) },
@@ -64,7 +65,7 @@ export const volumeRoutes = {
     method: "get",
     path: "/volumes",
     tags,
-    security,
+    ...allowed("read"),
     summary: "List volumes",
     responses: { 200: json(z.array(ListedVolume), "Oldest first"), ...errors() },
   }),
@@ -72,7 +73,7 @@ export const volumeRoutes = {
     method: "get",
     path,
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Get a volume and its token",
     request: { params },
     responses: { 200: json(VolumeAndToken, "The volume"), ...errors(404) },
@@ -81,7 +82,7 @@ export const volumeRoutes = {
     method: "delete",
     path,
     tags,
-    security,
+    ...allowed("sandboxes"),
     summary: "Delete a volume with its files",
     request: { params },
     responses: { 204: none("Deleted"), ...errors(404, 409) },

@@ -46,11 +46,12 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
   };
 }
 
-export function presentDetail(record: SandboxRecord, { tokens, config, observations }: SandboxServices): SandboxDetail {
+/** `mayUse`: the caller may use the sandbox, and not look at it alone, so the answer has the token of its agent. */
+export function presentDetail(record: SandboxRecord, mayUse: boolean, { tokens, config, observations }: SandboxServices): SandboxDetail {
   const { settings } = record;
   return {
     ...presentListed(record),
-    envdAccessToken: tokens.access(record.id),
+    ...(mayUse && { envdAccessToken: tokens.access(record.id) }),
     ...(config.domain === undefined ? {} : { domain: config.domain }),
     allowInternetAccess: settings.egress.internetAccess,
     ...(observations.isUnresponsive(record.id) && { health: "unresponsive" as const }),

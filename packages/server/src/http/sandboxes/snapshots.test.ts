@@ -100,7 +100,7 @@ describe("a snapshot", () => {
     });
     expect(status).toBe("ready");
     const [version] = s.server.context.templates
-      .ofTeam((await s.server.context.store.listKeys())[0]?.teamId as never)
+      .ofTeam((await s.server.context.store.keys.list())[0]?.teamId as never)
       .flatMap(({ record, versions }) => (record.id === of.templateID ? versions : []));
     expect([version?.spec.snapshot, (version?.spec.image.layers.length ?? 0) > 2]).toEqual([undefined, true]);
     const exported = await fetch(`${s.url}/boxyard/templates/ready/archive`, { headers: { "X-API-Key": s.apiKey } });

@@ -1,5 +1,5 @@
 import { routes } from "@boxyard/spec/platform";
-import type { Keys } from "../../keys/keys.ts";
+import type { Credentials } from "../../keys/credentials.ts";
 import { type Api, mount } from "../route.ts";
 import { cancelBuild, getBuildFiles, getBuildLogs, getBuildStatus, startBuild } from "./builds.ts";
 import { deleteTemplate, getAlias, updateTemplate } from "./change.ts";
@@ -11,7 +11,7 @@ import { listTagAssignments, listTagGroups } from "./tag-history.ts";
 import { assignTags, countTags, listTags, removeTags, tagExists } from "./tags.ts";
 
 /** Paths with a fixed word are mounted before paths with an id in the same place. */
-export function mountTemplates(app: Api, services: TemplateServices & { readonly keys: Keys }): void {
+export function mountTemplates(app: Api, services: TemplateServices & { readonly credentials: Credentials }): void {
   mount(app, services, routes.createTemplate, createTemplate);
   mount(app, services, routes.listTemplates, listTemplates);
   mount(app, services, routes.listTemplatesV2, listTemplatesV2);

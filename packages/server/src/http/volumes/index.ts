@@ -1,6 +1,6 @@
 import { type ListedVolume, routes, type VolumeAndToken } from "@boxyard/spec/platform";
 import type { ServerConfig } from "../../config.ts";
-import type { Keys } from "../../keys/keys.ts";
+import type { Credentials } from "../../keys/credentials.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
 import type { VolumeRecord } from "../../store/index.ts";
 import type { Volumes, VolumeUse } from "../../volumes/volumes.ts";
@@ -11,7 +11,7 @@ import { type Api, mount, type RouteHandler } from "../route.ts";
 export interface VolumeServices {
   readonly volumes: Volumes;
   readonly tokens: Tokens;
-  readonly keys: Keys;
+  readonly credentials: Credentials;
   readonly config: Pick<ServerConfig, "domain">;
 }
 

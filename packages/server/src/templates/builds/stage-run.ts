@@ -138,6 +138,8 @@ export class StageRun {
       return { ...state, image: await this.openUp(image, part) };
     });
     this.isForced = forced;
+    // Results of steps are a team's own: else one team could learn what others build, and have their files by the hash of an upload.
+    this.key = chainKey(this.key, "team", [this.context.teamId]);
     this.prepared = ready.image.layers;
     return ready;
   }

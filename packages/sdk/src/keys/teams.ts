@@ -1,0 +1,79 @@
+import type * as wire from "@boxyard/spec/platform-types";
+import { ApiClient } from "../connection/api-client.ts";
+import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
+import { unchecked } from "../connection/unchecked.ts";
+import { createdKeyFromJson, type NewApiKey, type NewKeyOptions, newKeyBody } from "./api-keys.ts";
+
+export interface TeamInfo {
+  readonly id: string;
+  /** Namespace of the team's templates. */
+  readonly slug: string;
+  readonly name: string;
+  readonly createdAt: Date;
+}
+
+export interface NewTeam extends TeamInfo {
+  /** The first API key of the team, with all scopes. The server keeps only its hash and cannot show it again. */
+  readonly key: string;
+}
+
+export interface NewTeamOptions extends ConnectionOptions {
+  /** The slug by default. */
+  readonly name?: string | undefined;
+}
+
+/** The teams of the server: for its operator, whose API key is of the team `default` and has the scope `admin`. */
+export class Teams {
+  private constructor() {}
+
+  /** Creates a team with its first API key. */
+  static create(slug: string, opts: NewTeamOptions = {}): Promise<NewTeam> {
+    return new ApiClient(resolveConfig(opts)).send({
+      method: "POST",
+      path: "/admin/teams",
+      what: "create team",
+      body: { slug, ...(opts.name !== undefined && { name: opts.name }) } satisfies wire.NewTeam,
+      read: async (response) => {
+        const json = unchecked<wire.CreatedTeam>(await response.json());
+        return { ...teamFromJson(json), key: String(json.key) };
+      },
+    });
+  }
+
+  /** Lists all teams, oldest first. */
+  static list(opts: ConnectionOptions = {}): Promise<TeamInfo[]> {
+    return new ApiClient(resolveConfig(opts)).send({
+      method: "GET",
+      path: "/admin/teams",
+      what: "list teams",
+      read: async (response) => ((await response.json()) as unknown[]).map(teamFromJson),
+    });
+  }
+
+  /** Deletes a team that has no sandboxes, templates and volumes, with its keys. `team` is its slug or id. False if there is no such team. */
+  static delete(team: string, opts: ConnectionOptions = {}): Promise<boolean> {
+    return new ApiClient(resolveConfig(opts)).send({
+      method: "DELETE",
+      path: `/admin/teams/${encodeURIComponent(team)}`,
+      what: `delete team ${team}`,
+      accept: [404],
+      read: async (response, mayBeDone) => response.status !== 404 || mayBeDone,
+    });
+  }
+
+  /** Creates an API key of a team. `team` is its slug or id. */
+  static createKey(team: string, name: string, opts: NewKeyOptions = {}): Promise<NewApiKey> {
+    return new ApiClient(resolveConfig(opts)).send({
+      method: "POST",
+      path: `/admin/teams/${encodeURIComponent(team)}/api-keys`,
+      what: `create API key of team ${team}`,
+      body: newKeyBody(name, opts),
+      read: async (response) => createdKeyFromJson(await response.json()),
+    });
+  }
+}
+
+function teamFromJson(value: unknown): TeamInfo {
+  const json = unchecked<wire.AdminTeam>(value);
+  return { id: String(json.teamID), slug: String(json.slug), name: String(json.name), createdAt: new Date(String(json.createdAt)) };
+}

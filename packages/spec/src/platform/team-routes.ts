@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { named } from "../openapi.ts";
+import { allowed } from "./access.ts";
+import { CreatedApiKey, NewApiKey } from "./key.ts";
+import { body, errors, json, none, operation, pathParam } from "./route-parts.ts";
+
+const tags = ["Teams"];
+
+const TeamName = z.string().trim().min(1, "must not be empty").max(100, "must have at most 100 characters");
+const TeamSlug = z
+  .string()
+  .max(40, "must have at most 40 characters")
+  .regex(/^[a-z0-9][a-z0-9_-]*$/, "must be of lower-case letters, digits, '-' and '_', and begin with a letter or digit");
+
+const OwnTeam = z
+  .object({
+    teamID: z.string(),
+    name: z.string(),
+    slug: z.string(),
+    apiKey: z.string().meta({ description: "An API key of the caller for this team; it ends with the caller's key or token" }),
+    isDefault: z.boolean().meta({ description: "Whether it is the team of the caller's key" }),
+  })
+  .meta(named("Team"));
+export type OwnTeam = z.infer<typeof OwnTeam>;
+
+const fields = { teamID: z.string(), slug: z.string(), name: z.string(), createdAt: z.iso.datetime() };
+const AdminTeam = z.object(fields).meta(named("AdminTeam"));
+export type AdminTeam = z.infer<typeof AdminTeam>;
+const CreatedTeam = z
+  .object({ ...fields, key: z.string().meta({ description: "The first API key of the team. It is shown only in this answer" }) })
+  .meta(named("CreatedTeam"));
+
+const NewTeam = z
+  .object({
+    slug: TeamSlug.meta({ description: "Namespace of its templates; it never changes" }),
+    name: TeamName.optional().meta({ description: "The slug by default" }),
+  })
+  .meta(named("NewTeam"));
+
+const params = z.object({ team: pathParam("team").meta({ description: "Id or slug of a team" }) });
+
+/** Teams: the caller's own, and all of the server for its operator (docs/contract/access.md). */
+export const teamRoutes = {
+  listTeams: operation({
+    method: "get",
+    path: "/teams",
+    tags,
+    ...allowed("read"),
+    summary: "Teams that the caller's key or token may act for, each with an API key",
+    responses: { 200: json(z.array(OwnTeam), "The caller's team first"), ...errors() },
+  }),
+  createTeam: operation({
+    method: "post",
+    path: "/admin/teams",
+    tags,
+    ...allowed("admin", "server"),
+    summary: "Create a team with its first API key",
+    request: { body: body(NewTeam) },
+    responses: { 201: json(CreatedTeam, "The team, with its first API key"), ...errors(400, 409) },
+  }),
+  listAllTeams: operation({
+    method: "get",
+    path: "/admin/teams",
+    tags,
+    ...allowed("admin", "server"),
+    summary: "List all teams of the server",
+    responses: { 200: json(z.array(AdminTeam), "Oldest first"), ...errors() },
+  }),
+  deleteTeam: operation({
+    method: "delete",
+    path: "/admin/teams/{team}",
+    tags,
+    ...allowed("admin", "server"),
+    summary: "Delete a team that has no sandboxes, templates and volumes, with its keys",
+    request: { params },
+    responses: { 204: none("Deleted: its keys are refused"), ...errors(400, 404, 409) },
+  }),
+  createTeamKey: operation({
+    method: "post",
+    path: "/admin/teams/{team}/api-keys",
+    tags,
+    ...allowed("admin", "server"),
+    summary: "Create an API key of a team",
+    request: { params, body: body(NewApiKey) },
+    responses: { 201: json(CreatedApiKey, "The key itself, which no later answer shows"), ...errors(400, 404) },
+  }),
+} as const;
