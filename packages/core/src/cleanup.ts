@@ -18,6 +18,18 @@ export class Cleanup {
     this.entries.push({ name, undo });
   }
 
+  /** The number of entries. */
+  get size(): number {
+    return this.entries.length;
+  }
+
+  /** A stack of its own with the entries after the first `size` of this one, which keeps them too. */
+  copyAfter(size: number): Cleanup {
+    const copy = new Cleanup(this.onError, this.before);
+    copy.entries = this.entries.slice(size);
+    return copy;
+  }
+
   /** Forgets all entries: the deed is done. */
   disarm(): void {
     this.entries = [];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Cleanup } from "./cleanup.ts";
-import { runSteps, type Step, type StepEvent, used } from "./steps.ts";
+import { FakeClock } from "./clock.ts";
+import { type GivenUp, runSteps, type Step, type StepEvent, used } from "./steps.ts";
 
 interface Log {
   readonly lines: string[];
@@ -70,6 +71,74 @@ describe("steps", () => {
       { name: "b", cpuMs: { server: 0 }, error: expect.any(Error) },
     ]);
     expect(used({ a: 1 }, { a: 3, b: 2 })).toEqual({ a: 2, b: 2 });
+  });
+});
+
+describe("a step that goes on after the abort", () => {
+  /** Steps `a` and `b`, of which `b` ends when it is told to; after that it registers one more undo action. */
+  function hanging() {
+    const log = { lines: [] as string[] };
+    const [clock, stop, undo] = [new FakeClock(), new AbortController(), new Cleanup()];
+    const end = Promise.withResolvers<void>();
+    const late: Step<Log> = {
+      name: "b",
+      async run({ lines }, own) {
+        own.add("b", () => void lines.push("undo b"));
+        await end.promise.finally(() => own.add("late", () => void lines.push("undo late")));
+        lines.push("b");
+      },
+    };
+    const given: GivenUp[] = [];
+    const patience = { clock, graceMs: 1_000, onGivenUp: (step: GivenUp) => void given.push(step) };
+    const result = runSteps([step("a"), late, step("c")], log, undo, stop.signal, {}, patience);
+    result.catch(() => {});
+    return { log, clock, stop, end, given, undo, result };
+  }
+
+  test("is given up after the time for it: what was done is undone, and again what the step did later", async () => {
+    const { log, clock, stop, end, given, result } = hanging();
+    await Bun.sleep(0);
+    stop.abort(new Error("too late"));
+    await clock.advance(999);
+    expect([log.lines, given.length]).toEqual([["a"], 0]);
+    await clock.advance(1);
+    await expect(result).rejects.toThrow("too late");
+    expect([log.lines, given.map(({ name }) => name)]).toEqual([["a", "undo b", "undo a"], ["b"]]);
+    end.resolve();
+    expect(await given[0]?.ended).toBeUndefined();
+    await given[0]?.undoAgain();
+    expect(log.lines.slice(3)).toEqual(["b", "undo late", "undo b"]);
+  });
+
+  test("gives its error when it fails in the end", async () => {
+    const { clock, stop, end, given, result } = hanging();
+    await Bun.sleep(0);
+    stop.abort(new Error("too late"));
+    await clock.advance(1_000);
+    await expect(result).rejects.toThrow("too late");
+    end.reject(new Error("broken"));
+    expect(String(await given[0]?.ended)).toContain("broken");
+  });
+
+  test("is waited for as long as the time for it has not passed", async () => {
+    const { log, stop, end, given, result } = hanging();
+    await Bun.sleep(0);
+    stop.abort(new Error("stopped"));
+    end.resolve();
+    await expect(result).rejects.toThrow("stopped");
+    expect([log.lines, given]).toEqual([["a", "b", "undo late", "undo b", "undo a"], []]);
+  });
+
+  test("does not hold the caller by undo actions that hang too", async () => {
+    const { clock, stop, undo, given, result } = hanging();
+    undo.add("hangs", () => new Promise(() => {}));
+    await Bun.sleep(0);
+    stop.abort(new Error("too late"));
+    await clock.advance(1_000);
+    await Bun.sleep(0);
+    expect(given.length).toBe(1);
+    await clock.advance(1_000);
+    await expect(result).rejects.toThrow("too late");
   });
 });
 

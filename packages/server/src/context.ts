@@ -64,6 +64,8 @@ export interface ServerOptions {
   readonly clock?: Clock;
   /** How long an agent may take for `/init`; 10 s by default. */
   readonly agentLimitMs?: number;
+  /** How long a step may go on after the abort of its transition; a minute by default. */
+  readonly stepGraceMs?: number;
   /** Observes the steps of transitions; tests inject faults with it. */
   readonly observer?: StepObserver;
   /** Observes the start of the server's modules, by name; tests inject faults with it. */
@@ -115,7 +117,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const events = new Events(logger, sandboxLogs);
   const sandboxes = new LivingSandboxes();
   const admission = admissionOf({ config, store, placement, clock, sandboxes });
-  const engine = engineOf({ store, placement, clock, routes, agent, tokens, events, authorities, sandboxes, admission }, observer);
+  const engine = engineOf({ store, placement, clock, routes, agent, tokens, events, authorities, sandboxes, admission }, options);
   const making = { engine, admission, clock };
   const snapshotKeeper = new SnapshotKeeper({
     snapshots: placement.snapshots,
@@ -185,8 +187,8 @@ const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<Quar
   new Quarantine({ ...parts, dataDir, keepMs: orphanMinutes * 60_000 });
 const keepOrphansMs = ({ orphanMinutes }: ServerConfig, policy?: OrphanPolicy) => (policy === "remove" ? 0 : orphanMinutes * 60_000);
 const rulesOf = ({ maxTimeoutHours, startsFromMemory }: ServerConfig) => ({ maxTimeoutHours, startsFromMemory });
-const engineOf = (parts: EngineNeeds, observer?: StepObserver): Engine =>
-  new Engine({ ...parts, ...(observer && { observer }) }, { ...TRANSITIONS, answerFor });
+const engineOf = (parts: EngineNeeds, { observer, stepGraceMs }: ServerOptions): Engine =>
+  new Engine({ ...parts, ...(observer && { observer }), ...(stepGraceMs && { stepGraceMs }) }, { ...TRANSITIONS, answerFor });
 
 /** Everything that limits how many sandboxes there are, and how many are made at once. */
 function admissionOf({ config, store, placement, clock, sandboxes }: AdmissionNeeds): Admission {

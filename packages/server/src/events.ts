@@ -102,6 +102,13 @@ export class Events {
   undoFailed(sandboxId: string, transition: string, error: unknown): void {
     this.logger.error({ sandboxId, transition, err: error }, "a step could not be undone");
   }
+  /** `step`: the names of the transition and of its step. */
+  stepGivenUp(sandboxId: string, step: string): void {
+    this.logger.error({ sandboxId, step }, "a step of an aborted change does not end; the sandbox can only be removed until it does");
+  }
+  stepEndedLate(sandboxId: string, step: string, error: unknown): void {
+    this.logger.warn({ sandboxId, step, ...(error !== undefined && { err: error }) }, "a step that was given up has ended, and is undone");
+  }
   undone(of: Subject, state: "running" | "paused"): void {
     this.logger.info({ ...named(of), state }, "a failed transition of the sandbox is undone now");
   }

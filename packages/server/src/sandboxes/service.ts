@@ -148,7 +148,8 @@ export class SandboxService {
     try {
       await this.parts.engine.run(sandbox, pause, { memory });
     } catch (error) {
-      if (isWrongState(error) && !wasPaused && visibleState(sandbox.state) === "paused") return;
+      // Paused by another call. `pausing` in its own turn is a pause that failed and could not be undone.
+      if (isWrongState(error) && !wasPaused && error.details.state === "paused") return;
       if (isWrongState(error)) throw cannotPause(id, String(error.details.state));
       throw pauseFailure(error, sandbox.state);
     }

@@ -30,6 +30,8 @@ export interface TestServerOptions {
   readonly clock?: Clock;
   /** How long an agent may take for an answer; as on a real server by default. */
   readonly agentLimitMs?: number;
+  /** How long a step may go on after the abort of its transition; as on a real server by default. */
+  readonly stepGraceMs?: number;
   readonly observer?: StepObserver;
   readonly startObserver?: StepObserver;
   readonly logger?: Logger;
@@ -74,7 +76,7 @@ export class TestServer {
     }
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
     const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer, startObserver, agentLimitMs, orphans, elsewhere, logger = silentLogger } = options;
+    const { clock, observer, startObserver, agentLimitMs, stepGraceMs, orphans, elsewhere, logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
       config,
@@ -82,6 +84,7 @@ export class TestServer {
       logger,
       ...(clock && { clock }),
       ...(agentLimitMs && { agentLimitMs }),
+      ...(stepGraceMs && { stepGraceMs }),
       ...(observer && { observer }),
       ...(startObserver && { startObserver }),
       ...(orphans && { orphans }),

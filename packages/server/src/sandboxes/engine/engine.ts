@@ -128,7 +128,7 @@ export class Engine {
     const sandbox = known ?? new Sandbox(record, this.parts.placement.nodeOf(record).driver, true);
     this.sandboxes.add(sandbox);
     return sandbox.queue.run(async () => {
-      if (known && !known.pending) return { next: "keep" };
+      if (known && (!known.pending || known.stepsGivenUp > 0)) return { next: "keep" };
       const answer = await this.own.answerFor(this.partsOf(sandbox), sandbox.record, handle);
       await this.settle(sandbox, answer);
       return answer;

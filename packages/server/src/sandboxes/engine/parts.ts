@@ -32,6 +32,8 @@ export interface EngineNeeds {
   /** Every sandbox that is not dead. The engine alone changes it; what limits sandboxes counts them in it. */
   readonly sandboxes: LivingSandboxes;
   readonly admission: Resumes;
+  /** Milliseconds that a step may go on after the abort of its transition; a minute by default. */
+  readonly stepGraceMs?: number;
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;
 }

@@ -1,9 +1,27 @@
-import { Cleanup, type LivingState, runSteps, type SandboxId, type SandboxState, type Step, type StepObserver } from "@boxyard/core";
+import {
+  AppError,
+  Cleanup,
+  type GivenUp,
+  type LivingState,
+  type Patience,
+  runSteps,
+  type SandboxId,
+  type SandboxState,
+  type Step,
+  type StepObserver,
+  within,
+} from "@boxyard/core";
 import type { SandboxChange } from "../../store/index.ts";
 import type { EngineNeeds, EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { Sequence } from "./sequence.ts";
 import { type AnyTransition, INTENT, RESULT, type Settled, type Took, type Transition, type TransitionContext } from "./transition.ts";
+
+/**
+ * How long a step may go on after its transition was aborted. Steps take up to ten seconds for their own clean-up (a freeze that is undone, a program that
+ * is killed), and more on a slow disk.
+ */
+const STEP_GRACE_MS = 60_000;
 
 /** How a change is written: to memory or the store first. `ignoresStore`: a failure of the store is logged, and memory changes anyway. */
 export interface WriteHow {
@@ -42,8 +60,11 @@ export async function runTransition<Input, Context extends TransitionContext>(
   const undo = undoOf(parts, transition.name, sandbox.id, () => {
     isUndone = false;
   });
+  const patience = patienceOf(parts, transition.name, sandbox, () => {
+    isUndone = false;
+  });
   try {
-    await runSteps(steps, context, undo, signalOf(transition, sandbox, options), observerOf(parts, transition.name, took));
+    await runSteps(steps, context, undo, signalOf(transition, sandbox, options), observerOf(parts, transition.name, took), patience);
   } catch (error) {
     if (sandbox.state === transition.via && transition.onFailure === "return") {
       // If it could not be undone, the sandbox stays in `via`, as after the death of a server. The sweep gets the answer from `adopt.ts`.
@@ -56,6 +77,33 @@ export async function runTransition<Input, Context extends TransitionContext>(
   undo.disarm();
   transition.done?.(context, { totalMs: rounded(parts.clock.monotonic() - startedAt), steps: took } satisfies Took);
 }
+
+/**
+ * What becomes of a step that hangs after the abort: the transition fails and gives its turn back, so that the sandbox can be removed. Nothing else is done
+ * with the sandbox before the step has ended, because the step may still act: the sweep adopts it after that. `onGivenUp`: the sandbox may not be undone.
+ */
+function patienceOf(parts: EngineParts, name: string, sandbox: Sandbox, onGivenUp: () => void): Patience {
+  const { clock, events, stepGraceMs: graceMs = STEP_GRACE_MS } = parts;
+  const finish = async (step: GivenUp, error: unknown) => {
+    // A step that ends after the removal may have made something anew.
+    const undo = sandbox.isEnding ? parts.driver.destroy(sandbox.handle) : step.undoAgain();
+    await within(undo, graceMs, undoTooLong, clock).catch((failure: unknown) => events.undoFailed(sandbox.id, name, failure));
+    sandbox.stepsGivenUp -= 1;
+    events.stepEndedLate(sandbox.id, `${name} ${step.name}`, error);
+  };
+  return {
+    clock,
+    graceMs,
+    onGivenUp(step) {
+      onGivenUp();
+      sandbox.stepsGivenUp += 1;
+      events.stepGivenUp(sandbox.id, `${name} ${step.name}`);
+      void step.ended.then((error) => sandbox.queue.run(() => finish(step, error)));
+    },
+  };
+}
+
+const undoTooLong = () => new AppError("deadline_exceeded", "Undoing a step that ended late takes too long");
 
 /** Runs the steps of a sequence. When this throws, the undo actions have run. `about`: the sandbox that is named in the log. */
 export async function runSequence<Context>(

@@ -48,6 +48,8 @@ export class Sandbox {
    * (`adoption`); after a failed transition, because an undo action failed too (`undo`).
    */
   pending: "adoption" | "undo" | undefined;
+  /** Steps of aborted transitions that were given up and have not ended yet. Until they have, the sandbox can only be removed. */
+  stepsGivenUp = 0;
   /** The driver of its node. */
   readonly driver: SandboxDriver;
   private readonly interruption = new AbortController();
