@@ -1,4 +1,4 @@
-import { AppError, isAppError, Semaphore, type TeamId } from "@boxyard/core";
+import { AppError, type Clock, isAppError, Semaphore, type TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ImageStore, SnapshotStore } from "@boxyard/driver";
 import type { PushEvent, PushTemplate } from "@boxyard/spec/platform";
@@ -20,6 +20,8 @@ import { imageOfTemplate } from "./template-image.ts";
 
 /** Pushes and exports that run at once; each packs or reads whole layers. */
 const MAX_AT_ONCE = 4;
+/** Milliseconds for which the client of an export may take nothing: it holds one of the few turns. */
+const READER_LIMIT_MS = 60_000;
 /** Layers whose packed blob is remembered. */
 const MAX_KNOWN_BLOBS = 10_000;
 
@@ -34,6 +36,7 @@ export interface TemplateImagesDeps {
   /** `HOST[:PORT][/PREFIX]` for references without a registry. */
   readonly registry?: string;
   readonly logger: Logger;
+  readonly clock: Clock;
 }
 
 /** Runs a push and reports its progress. Never rejects: the result, or the failure, is the last event. */
@@ -78,7 +81,7 @@ export class TemplateImages {
 
   /** Exports a template as an archive, whose bytes are made while it is read. Throws `not_found`. */
   async export(teamId: TeamId, text: string, signal: AbortSignal): Promise<ExportedArchive> {
-    const { templates, images, pins, logger } = this.deps;
+    const { templates, images, pins, logger, clock } = this.deps;
     const { spec, name, tag, templateId } = templates.resolve(teamId, text);
     using pin = pins.hold([]);
     const image = await wholeImage(this.deps, spec, { signal, pin });
@@ -94,7 +97,7 @@ export class TemplateImages {
         throw error;
       }
     };
-    return { ...archive, tar: streamOf(pieces()) };
+    return { ...archive, tar: streamOf(pieces(), { clock, ms: READER_LIMIT_MS }) };
   }
 
   private explain(error: unknown, about: object, signal: AbortSignal): Pick<AppError, "code" | "reason" | "message"> {
