@@ -1,6 +1,7 @@
 import type { Bench } from "../lib/bench.ts";
 import { adopt } from "./adopt.ts";
 import { agent } from "./agent.ts";
+import { besideAttacks } from "./beside-attacks.ts";
 import { checkpoints } from "./checkpoints.ts";
 import { codeInterpreter } from "./code-interpreter.ts";
 import { command } from "./command.ts";
@@ -48,6 +49,7 @@ export const benches: readonly Bench[] = [
   codeInterpreter,
   checkpoints,
   soak,
+  besideAttacks,
 ];
 
 /** Promises that nothing here measures, and why. */
