@@ -57,6 +57,9 @@ export interface AssembledParts {
   readonly fingerprint: () => Promise<Fingerprint>;
 }
 
+const TRIAL_FAILED =
+  "the memory of a paused sandbox could not be restored in a trial; its processes stay in memory until it is resumed, so resume it before this server ends";
+
 /** Puts a driver together from its parts and makes the sandboxes of an earlier process known to them. */
 export function assembleDriver(
   config: LocalDriverConfig,
@@ -80,9 +83,9 @@ export function assembleDriver(
     config.logger.warn(limits, "sandboxes hold more memory than all of them may now; the old limit holds until they have ended");
   }
   const clock = config.clock ?? systemClock;
-  const { budgetBytes = Math.floor(limits.memoryBytes * WAKE_CACHE_SHARE), lingerMs = 0 } = config.wakeCache ?? {};
+  const { budgetBytes = Math.floor(limits.memoryBytes * WAKE_CACHE_SHARE), lingerMs = 0, trialsAtOnce = 0 } = config.wakeCache ?? {};
   const wakeCache = new WakeCache({
-    limits: { budgetBytes, lingerMs },
+    limits: { budgetBytes, lingerMs, trialsAtOnce },
     clock,
     memory: () => ({
       freeBytes: useOfInstance(cgroups, limits).memoryFreeBytes,
@@ -131,6 +134,10 @@ export function assembleDriver(
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,
     observer: { ...stepTrace(config.logger, cgroups, forkServer), ...config.observer },
     onUndoError: (undo, error) => config.logger.error({ err: error, undo }, "an undo failed; the sandbox stays listed"),
+    onTrial(sandboxId, fails, err) {
+      if (fails) config.logger.error({ sandboxId, err }, TRIAL_FAILED);
+      else config.logger.warn({ sandboxId, err }, "whether the memory of a paused sandbox can be restored could not be tried");
+    },
   };
   endLeftRuns(cgroups.name, limitFor(parts.criuLimitMs, limits.memoryBytes));
   adoptSandboxes(parts, readdirSync(paths.sandboxes).filter(isSandboxId));

@@ -19,8 +19,8 @@ export interface LocalDriverConfig {
   readonly reserve?: Reserve;
   /** How long an agent may take to answer after its start, in milliseconds; 10,000 by default. */
   readonly agentTimeoutMs?: number;
-  /** Paused sandboxes that may stay in memory (`BOXYARD_WAKE_CACHE_*`); none by default. */
-  readonly wakeCache?: { readonly budgetBytes?: number; readonly lingerMs: number };
+  /** Paused sandboxes that may stay in memory (`BOXYARD_WAKE_CACHE_*`), and how many of their images are tried at once; none by default. */
+  readonly wakeCache?: { readonly budgetBytes?: number; readonly lingerMs: number; readonly trialsAtOnce?: number };
   /** How long one run of CRIU may take, in milliseconds, plus a time that grows with its memory; 30,000 by default. */
   readonly criuLimitMs?: number;
   /** Called around every step; may inject faults in tests. */

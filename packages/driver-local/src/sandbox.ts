@@ -56,6 +56,8 @@ export interface LocalParts {
   readonly observer: StepObserver;
   /** Failures of an undo, which must not hide the first cause. */
   readonly onUndoError: (what: string, error: unknown) => void;
+  /** Trials of the image of a paused sandbox that did not pass. `fails`: the image can't be started; false: the trial could not tell. */
+  readonly onTrial: (id: SandboxId, fails: boolean, error: unknown) => void;
 }
 
 /** What the steps of a create share. */

@@ -78,7 +78,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     ...registry,
   };
   const images = new RegistryImages({ ...shared, downloads: new Downloads(directory) });
-  const templateImages = new TemplateImages({ ...shared, snapshots: driver.snapshots, templates, logger: deps.logger });
+  const templateImages = new TemplateImages({ ...shared, snapshots: driver.snapshots, templates, clock, logger: deps.logger });
   const builds = new Builds({
     ...deps,
     uploads,

@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { SandboxId } from "@boxyard/core";
 import { readStats } from "../cgroup/stats.ts";
 import { closeConnections } from "../network/close-connections.ts";
 import { isAlive } from "../runtime/process.ts";
@@ -38,6 +39,11 @@ export function isStillFrozen(parts: LocalParts, record: LocalSandboxRecord, { i
 /** Gives the processes the `oom_score_adj` that they had before `keepFrozen`. */
 export function restoreOomScores({ processes }: FrozenSandbox): void {
   for (const { pid, oomScoreAdj } of processes) writeFileSync(`/proc/${pid}/oom_score_adj`, String(oomScoreAdj));
+}
+
+/** Removes the note of a failed trial: the processes go on, or have ended. */
+export function forgetFailedTrial({ paths }: Pick<LocalParts, "paths">, id: SandboxId): void {
+  rmSync(paths.failedTrial(id), { force: true });
 }
 
 function makeFirstToGo(pid: number): FrozenProcess {

@@ -5,7 +5,7 @@ import type { Generation } from "@boxyard/driver";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { dumpMemory, type Found, takeRoom } from "./dump.ts";
-import { keepFrozen } from "./frozen.ts";
+import { forgetFailedTrial, keepFrozen } from "./frozen.ts";
 import { type GenerationFile, Generations } from "./generation.ts";
 import { memoryBytesOf } from "./image-files.ts";
 import type { RoomClaim } from "./room-for-memory.ts";
@@ -80,6 +80,7 @@ const freeSteps = [
   {
     name: "endProcesses",
     run(parts: LocalParts, { sandboxId }: LocalSandboxRecord) {
+      forgetFailedTrial(parts, sandboxId);
       endTracers(parts, sandboxId);
       return cgroupOf(parts, sandboxId).killAndWait();
     },

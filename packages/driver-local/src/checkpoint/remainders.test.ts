@@ -22,7 +22,7 @@ test("a sandbox that may be paused, while the pool is not mounted, is reported, 
   const paths = new DataPaths(directory);
   const cgroups = new InstanceCgroups({ unified: join(directory, "cgroup"), v1: {} }, "test");
   const wakeCache = new WakeCache({
-    limits: { budgetBytes: 1000, lingerMs: 1000 },
+    limits: { budgetBytes: 1000, lingerMs: 1000, trialsAtOnce: 0 },
     clock: systemClock,
     memory: () => ({ freeBytes: 1, leastFreeBytes: 0 }),
   });

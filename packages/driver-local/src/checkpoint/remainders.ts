@@ -4,11 +4,13 @@ import type { LocalSandboxes } from "../driver/sandboxes.ts";
 import { isPaused } from "../recover.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import { readRecord } from "../state/record.ts";
+import { removeSandbox } from "../teardown.ts";
 import { freeSandbox } from "./pause.ts";
+import { TRIAL_OF, tryImage } from "./trial.ts";
 
 /**
  * Ends frozen processes of paused sandboxes that are not kept for a quick wake: those that an earlier server has left, and those that the wake cache
- * drops.
+ * drops. Removes what a trial of an image has left, too.
  */
 export class Remainders {
   private readonly parts: LocalParts;
@@ -20,7 +22,7 @@ export class Remainders {
   constructor(parts: LocalParts, sandboxes: LocalSandboxes) {
     this.parts = parts;
     this.sandboxes = sandboxes;
-    parts.wakeCache.open((id) => this.end(id));
+    parts.wakeCache.open({ drop: (id) => this.end(id), tryImage: (id, frozen, signal) => tryImage(parts, id, frozen, signal) });
     const ids = readdirSync(parts.paths.sandboxes).filter(isSandboxId);
     this.found = Promise.all(ids.map((id) => this.end(id)));
   }
@@ -43,6 +45,7 @@ export class Remainders {
     return this.sandboxes.inTurn(sandboxId, async () => {
       const { parts } = this;
       const record = readRecord(parts.paths.state(sandboxId));
+      if (record && TRIAL_OF in record.labels) return removeSandbox(parts, sandboxId);
       if (!record || !existsSync(cgroupOf(parts, sandboxId).top) || parts.wakeCache.has(sandboxId) || !isPaused(parts, record)) return;
       await freeSandbox(parts, record);
     });

@@ -21,7 +21,12 @@ export interface MemorySource extends Pick<GenerationFile, "mounts" | "guest" | 
   readonly names: OwnNames;
   /** First id of the range in the images, when they were made of another sandbox. */
   readonly uidBaseOfImages?: number;
+  /** True: all processes are ended again before the first of them runs, and `TrialPassed` is thrown. */
+  readonly isTrial?: boolean;
 }
+
+/** Every process of a trial was restored. */
+export class TrialPassed extends Error {}
 
 export type RestoreContext = Pick<CreateContext, "parts" | "record" | "volume" | "cgroup">;
 
@@ -51,6 +56,7 @@ export async function restoreProcesses(ctx: RestoreContext, source: MemorySource
       await confine(parts, withProcess(record, init), { mountBootId: !hasBootId });
       if (isOther && record.hostname !== undefined) await setHostname(parts.forkServer, init, record.hostname);
       changeNames(`/proc/${init}/root`, source.names, { address: record.lease.address, hostname: record.hostname });
+      if (source.isTrial) throw new TrialPassed();
     },
   });
   const { startsFrom: _, ...kept } = withProcess(record, pid);

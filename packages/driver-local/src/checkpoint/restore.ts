@@ -34,6 +34,9 @@ const AT = {
   volumes: `${STAGE}/volumes`,
 } as const;
 const DIRECTORY = 0o755;
+/** setpriority(2): of a process, and the value with the least priority. */
+const PRIO_PROCESS = 0;
+const LEAST_NICE = 19;
 /** Name, for observers, of setting locks again. */
 export const SET_LOCKS = "setLocks";
 
@@ -42,6 +45,8 @@ export interface Restore {
   readonly mounts: readonly ExternalMount[];
   /** First id of the range in the images, when they were made of another sandbox: the processes then get this sandbox's cgroups and ids. */
   readonly uidBaseOfImages?: number;
+  /** True: CRIU gives way to everything else on the machine. */
+  readonly isTrial?: boolean;
   /** Digests of the layers, lowest first. */
   readonly layers: readonly string[];
   readonly volume: string;
@@ -98,6 +103,7 @@ export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecor
 }
 
 function addStage(program: ChildProgram, parts: LocalParts, record: LocalSandboxRecord, from: Restore): void {
+  if (from.isTrial) program.call("setpriority", [PRIO_PROCESS, 0, LEAST_NICE]);
   addRunDirectory(program);
   for (const directory of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, directory, DIRECTORY], directory);
   addKernelFacts(program, parts);

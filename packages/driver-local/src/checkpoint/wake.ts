@@ -1,7 +1,7 @@
 import type { Step } from "@boxyard/core";
 import { writeRecord } from "../state/record.ts";
 import { untilHealthy } from "../steps/await-agent.ts";
-import { restoreOomScores } from "./frozen.ts";
+import { forgetFailedTrial, restoreOomScores } from "./frozen.ts";
 import type { ResumeContext } from "./resume-context.ts";
 
 /** As the step `claim` of a resume, but keeps link, address and processes of the incarnation that was paused. */
@@ -27,6 +27,7 @@ const thaw: Step<ResumeContext> = {
   name: "thaw",
   async run({ parts, cgroup, record, generation, frozen }) {
     if (frozen) restoreOomScores(frozen);
+    forgetFailedTrial(parts, record.sandboxId);
     cgroup.setFrozenBelow(["user", "pty", ...generation.frozenGroups], true);
     await parts.networks.reconnect(record.lease, record.network);
     cgroup.beginThaw();

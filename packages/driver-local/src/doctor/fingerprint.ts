@@ -9,6 +9,7 @@ import { kernelVersion, openFiles, root } from "./checks/machine.ts";
 import { checkpoint, runtime } from "./checks/programs.ts";
 import { diskSpace, pool, setUp } from "./checks/storage.ts";
 import { kernelTables } from "./checks/tables.ts";
+import { trials } from "./checks/trials.ts";
 import { type Check, type DoctorContext, type Verdict, warn } from "./types.ts";
 
 /** The checks of `doctor`, in order; the checks of the network follow. */
@@ -31,6 +32,7 @@ export const CHECKS: readonly Check[] = [
   setUp,
   pool,
   checkpoint,
+  trials,
   quickCgroups,
 ];
 

@@ -20,6 +20,7 @@ import { waitUntilEnded } from "../cgroup/ended.ts";
 import { useOfInstance } from "../cgroup/instance-limits.ts";
 import { readOomKills } from "../cgroup/stats.ts";
 import type { Remainders } from "../checkpoint/remainders.ts";
+import { TRIAL_OF } from "../checkpoint/trial.ts";
 import { claimSandbox } from "../claim-sandbox.ts";
 import { isDamaged, isVolumeAlone, sandboxesOnMachine } from "../recover.ts";
 import { isAlive, openProcess } from "../runtime/process.ts";
@@ -220,10 +221,12 @@ export class LocalRuntime implements RuntimeDriver {
   }
 
   async list(): Promise<readonly SandboxHandle[]> {
-    return (await sandboxesOnMachine(this.parts)).map((sandboxId) => {
+    return (await sandboxesOnMachine(this.parts)).flatMap((sandboxId) => {
       const record = readRecord(this.parts.paths.state(sandboxId));
+      // The driver's own, which it removes itself.
+      if (record && TRIAL_OF in record.labels) return [];
       // Without a whole state file only `destroy` works, and it accepts any incarnation then.
-      return record ? handleOf(record) : { driver: DRIVER_NAME, sandboxId, incarnation: 1 };
+      return [record ? handleOf(record) : { driver: DRIVER_NAME, sandboxId, incarnation: 1 }];
     });
   }
 

@@ -67,9 +67,23 @@ function lingerMs(text: string | undefined): number {
   });
 }
 
+const MOST_TRIALS = 16;
+
+function trialsAtOnce(text: string | undefined): number {
+  if (text === undefined || text === "") return 1;
+  if (/^\d{1,2}$/.test(text) && Number(text) <= MOST_TRIALS) return Number(text);
+  throw new AppError("invalid_argument", `BOXYARD_WAKE_CACHE_TRIALS='${text}' is not a number from 0 to ${MOST_TRIALS}`, {
+    reason: "invalid_setting",
+  });
+}
+
 function wakeCacheOf(env: Readonly<Record<string, string | undefined>>): SetupConfig["wakeCache"] {
-  const { BOXYARD_WAKE_CACHE_MEMORY: budget, BOXYARD_WAKE_CACHE_SECONDS: seconds } = env;
-  return { lingerMs: lingerMs(seconds), ...(budget && { budgetBytes: parseSize("BOXYARD_WAKE_CACHE_MEMORY", budget) }) };
+  const { BOXYARD_WAKE_CACHE_MEMORY: budget, BOXYARD_WAKE_CACHE_SECONDS: seconds, BOXYARD_WAKE_CACHE_TRIALS: trials } = env;
+  return {
+    lingerMs: lingerMs(seconds),
+    trialsAtOnce: trialsAtOnce(trials),
+    ...(budget && { budgetBytes: parseSize("BOXYARD_WAKE_CACHE_MEMORY", budget) }),
+  };
 }
 
 /** The settings of set-up from the environment. Throws `invalid_argument` and names the variable. */

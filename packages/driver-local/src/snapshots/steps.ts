@@ -24,7 +24,7 @@ function sourceOf({ from }: { readonly from?: SnapshotSource | undefined }): Sna
 }
 
 /** Used instead of `rootfs`: makes a volume that begins as a copy of the snapshot's disk, and shares unchanged data with it. */
-const cloneDisk: Step<CreateContext> = {
+export const cloneDisk: Step<CreateContext> = {
   name: "cloneDisk",
   async run(ctx) {
     const { parts, spec, record } = ctx;

@@ -23,6 +23,11 @@ export class DataPaths {
     return join(this.sandbox(id), "state.json");
   }
 
+  /** Why the memory of a paused sandbox could not be restored in a trial; exists as long as its processes are kept for that. */
+  failedTrial(id: SandboxId): string {
+    return join(this.sandbox(id), "trial-failed");
+  }
+
   /** Shown read-only inside at `/.boxyard/host`. */
   hostFacts(id: SandboxId): string {
     return join(this.sandbox(id), "host");

@@ -3,7 +3,20 @@
  * make the same call. What a call refuses is tried with the most that it takes.
  */
 
-export const KINDS = ["poll", "ppoll", "select", "pselect6", "readv", "recvmsg", "control", "futexes", "attributes", "epoll"] as const;
+export const KINDS = [
+  "poll",
+  "ppoll",
+  "select",
+  "pselect6",
+  "readv",
+  "recvmsg",
+  "control",
+  "futexes",
+  "attributes",
+  "epoll",
+  "messages",
+  "semaphores",
+] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Prints `holds` and the number of threads when all of them wait. */
@@ -52,6 +65,10 @@ def receive():
     a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     head = struct.pack("@PIPNPNi4x", 0, 0, ctypes.addressof(vectors), 1024, 0, 0, 0)
     libc.recvmsg(a.fileno(), ctypes.create_string_buffer(head), 0)
+def message():
+    queue, text = libc.msgget(0, 0o600), ctypes.create_string_buffer(struct.pack("l", 1) + bytes(8184))
+    while libc.msgsnd(queue, text, 8184, 0) == 0: pass
+def semaphores(): libc.semop(libc.semget(0, 1, 0o600), struct.pack("HhH", 0, -1, 0) * 500, 500)
 def watches():
     poll = select.epoll()
     for number in range(16, 1040): poll.register(number, select.EPOLLIN)
@@ -64,6 +81,7 @@ calls = {
   "pselect6": lambda: largest(lambda n: libc.syscall(270 if x86 else 72, n, bits(n), None, None, None, None)),
   "readv": lambda: libc.readv(fifo, vectors, 1024),
   "recvmsg": receive, "control": control, "futexes": futexes, "attributes": attributes, "epoll": watches,
+  "messages": message, "semaphores": semaphores,
 }
 kind = "${kind}"
 if kind in ("select", "pselect6"): fill(hard)

@@ -5,7 +5,7 @@ import type { ExecResult } from "./exec.ts";
  * A Python program that tries every option of a socket for which the kernel takes the network lock of the whole machine, and prints what each came to.
  * The requests are for 224.0.0.251 and ff02::fb on the loopback link.
  */
-const JOIN_GROUPS = `
+export const JOIN_GROUPS = `
 import errno, socket, struct
 group, lo = socket.inet_aton("224.0.0.251"), socket.inet_aton("127.0.0.1")
 group6 = socket.inet_pton(socket.AF_INET6, "ff02::fb"); one = struct.pack("I", 1)
@@ -26,7 +26,7 @@ udp.setsockopt(0, 33, 1); udp.setsockopt(0, 34, 1); udp.setsockopt(0, 32, lo); p
  * A Python program that tries to move itself between processors, and to set breakpoints of the processor in a child that it traces. Then it prints
  * whether the child goes on and ends by itself, as a debugger needs.
  */
-const MOVE_AND_BREAK = `
+export const MOVE_AND_BREAK = `
 import ctypes, errno, os, signal
 libc = ctypes.CDLL(None, use_errno=True); libc.ptrace.restype = ctypes.c_long
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -44,15 +44,21 @@ print("sets", *{trace(0x4205, kind) for kind in (0x402, 0x403)})
 print("goes on", trace(7)); print("exit code", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 `;
 
+/** Lines of `JOIN_GROUPS` that are no refusal: `sends` alone in a sandbox. runc has one answer for what no rule names. */
+export const notRefused = (lines: readonly string[]): string[] => lines.filter((line) => !/^(ENOPROTOOPT|ENOSYS) /.test(line));
+/** How many lines there are. */
+export const JOINS = 54;
+/** What `MOVE_AND_BREAK` prints in a sandbox. */
+export const MOVE_AND_BREAK_ANSWER = "processors kept\nregisters ENOSPC\nsets ENOSPC\ngoes on done\nexit code 7\n";
+
 /** `inside` runs a shell command in the sandbox. */
 export function machineLockTests(inside: (command: string) => Promise<ExecResult>): void {
   test("takes no lock of the whole machine's network, moves between no processors, and sets no breakpoint of one", async () => {
     const lines = (await inside(`python3 -c '${JOIN_GROUPS}'`)).output.trim().split("\n");
-    expect(lines).toHaveLength(54);
-    // runc has one answer for what no rule names.
-    expect(lines.filter((line) => !/^(ENOPROTOOPT|ENOSYS) /.test(line))).toEqual(["sends"]);
+    expect(lines).toHaveLength(JOINS);
+    expect(notRefused(lines)).toEqual(["sends"]);
     expect(lines).toContain("ENOPROTOOPT 0 35");
     const { output } = await inside(`python3 -c '${MOVE_AND_BREAK}'`);
-    expect(output).toBe("processors kept\nregisters ENOSPC\nsets ENOSPC\ngoes on done\nexit code 7\n");
+    expect(output).toBe(MOVE_AND_BREAK_ANSWER);
   });
 }

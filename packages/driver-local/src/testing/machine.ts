@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { newSandboxId, type StepObserver } from "@boxyard/core";
-import { silentLogger } from "@boxyard/core/node";
+import { type Logger, silentLogger } from "@boxyard/core/node";
 import type { ImageRef, SandboxHandle, SandboxSpec } from "@boxyard/driver";
 import type { LocalDriverConfig } from "../config.ts";
 import type { LocalDriver } from "../driver.ts";
@@ -38,6 +38,7 @@ export class TestMachine {
   criuLimitMs: number | undefined;
   /** By default no paused sandbox stays in memory. */
   wakeCache: LocalDriverConfig["wakeCache"];
+  logger: Logger = silentLogger;
   diskBandwidth: number | undefined;
   reserve: Reserve | undefined;
   private open: LocalDriver | undefined;
@@ -106,12 +107,12 @@ export class TestMachine {
   async reopen(): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
-    const { dataDir, runtime, faults, criuLimitMs, wakeCache, diskBandwidth, reserve } = this;
+    const { dataDir, runtime, faults, criuLimitMs, wakeCache, logger, diskBandwidth, reserve } = this;
     // Read at each step, because tests change the faults while the driver is open.
     const observer: StepObserver = { before: (name) => faults.before?.(name), after: (name) => faults.after?.(name) };
     this.open = await openLocalDriver({
       dataDir,
-      logger: silentLogger,
+      logger,
       observer,
       agentTimeoutMs,
       ...(runtime && { runtime }),

@@ -125,6 +125,14 @@ export const MACHINE_SETTINGS = [
     meaning: "How long after its pause a sandbox may hold memory for that; 0: not at all.",
   },
   {
+    name: "BOXYARD_WAKE_CACHE_TRIALS",
+    form: "number, at most 16",
+    usedBy: "server",
+    default: "1",
+    meaning:
+      "How many paused sandboxes at once have their image restored for a trial, after half of that time, before their processes end. When a trial fails, the processes stay in memory until the sandbox is resumed, and the log and `boxyard doctor` say so. 0: no image is tried.",
+  },
+  {
     name: "BOXYARD_DISK_BANDWIDTH",
     form: "size, such as 100M",
     usedBy: "server",
