@@ -23,10 +23,12 @@ import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Places } from "./sandboxes/create/places.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { LivingSandboxes } from "./sandboxes/engine/living.ts";
+import { Operations } from "./sandboxes/engine/operations.ts";
 import type { EngineNeeds } from "./sandboxes/engine/parts.ts";
 import { Observations } from "./sandboxes/observations.ts";
 import type { Choose, Node, Placement } from "./sandboxes/placement.ts";
 import { SandboxService } from "./sandboxes/service.ts";
+import { type ForkInput, fork } from "./sandboxes/snapshots/fork.ts";
 import { ForkService } from "./sandboxes/snapshots/fork-service.ts";
 import { RollbackService } from "./sandboxes/snapshots/rollback-service.ts";
 import { SnapshotService } from "./sandboxes/snapshots/snapshot-service.ts";
@@ -131,8 +133,12 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler(engine.sandboxes, clock, liveness);
+  const operations = new Operations(
+    { store, events, clock, ...(observer && { observer }) },
+    { fork: (input: ForkInput) => fork.undoLeft({ engine }, input) },
+  );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
-  const serving = { ...making, ...made, ...rulesOf(config), snapshotKeeper, templates, store, events, volumes };
+  const serving = { ...making, ...made, ...rulesOf(config), snapshotKeeper, templates, store, events, volumes, operations };
   const context: ServerContext = {
     config,
     logger,
@@ -157,8 +163,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
   const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId };
   const adopt = () => adoptAll(restart, orphans, remaking);
-  const sweep = new Sweep({ ...restart, clock, snapshotKeeper }, logger);
-  return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, sampler, liveness, sweep };
+  const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
+  return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, liveness, sweep };
 }
 
 function watchStore({ health }: Store, events: Events, logger: Logger): void {

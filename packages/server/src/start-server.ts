@@ -65,6 +65,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   await modules.start("logs", { start: () => made.sandboxLogs.start(), stop: () => made.sandboxLogs.close() });
   const adoption = await modules.start("adoption", { start: adopt, stop: () => engine.close() });
   await modules.start("volumes", { start: () => made.volumes.recover() });
+  await modules.start("operations", { start: () => made.operations.recover() });
   await modules.start("engine", { start: () => engine.start() });
   await modules.start("builds", { start: () => context.builds.recover(), stop: () => context.builds.close() });
   const app = createApp(context);

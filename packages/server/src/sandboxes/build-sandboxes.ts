@@ -56,10 +56,8 @@ export class BuildSandboxes {
   }
 
   /** Makes a layer of all changes of the sandbox's disk, but for the paths of `leaveOut`. Processes that still run are frozen meanwhile. */
-  private async commit(sandbox: Sandbox, leaveOut: readonly string[], signal: AbortSignal): Promise<LayerInfo> {
-    const { promise, resolve } = Promise.withResolvers<LayerInfo>();
-    await this.parts.engine.run(sandbox, commitLayer, { leaveOut, made: resolve }, { signal });
-    return promise;
+  private commit(sandbox: Sandbox, leaveOut: readonly string[], signal: AbortSignal): Promise<LayerInfo> {
+    return this.parts.engine.run(sandbox, commitLayer, { leaveOut }, { signal });
   }
 
   /** Removes a sandbox. Repeatable; never throws: if the removal fails, the sweep tries again. */

@@ -35,6 +35,8 @@ export interface CheckpointRecord {
 /** A checkpoint that is about to be captured. */
 export type NewCheckpoint = Pick<CheckpointRecord, "id" | "teamId" | "memory" | "name" | "tag" | "createdAt"> & {
   readonly sandboxId: SandboxId;
+  /** What needs it from the begin. */
+  readonly holder?: CheckpointHolder;
 };
 
 /** How many checkpoints `listUnused` gives at once, and the ids of one query. */
@@ -56,8 +58,9 @@ export class CheckpointRows {
    * Adds a checkpoint before the driver captures it, so that the next server finds it whatever happens. Its parent is the checkpoint that the sandbox's
    * state comes from: the one before, the one that it was made from, or the one of its last rollback.
    */
-  async begin({ id, teamId, sandboxId, memory, name, tag, createdAt }: NewCheckpoint): Promise<void> {
-    await this.session.transaction(async ({ sql }) => {
+  async begin({ id, teamId, sandboxId, memory, name, tag, createdAt, holder }: NewCheckpoint): Promise<void> {
+    await this.session.transaction(async (tx) => {
+      const { sql } = tx;
       const [head] =
         (await sql`SELECT k.id FROM sandboxes s JOIN checkpoints k ON k.id = s.checkpoint_id WHERE s.id = ${sandboxId}`) as Row[];
       const [newest] =
@@ -79,6 +82,7 @@ export class CheckpointRows {
         created_at: createdAt,
       };
       await sql`INSERT INTO checkpoints ${sql(values)}`;
+      if (holder) await addReference(tx, id, holder);
     });
   }
 

@@ -1,3 +1,4 @@
+export type { CheckpointHolder } from "./checkpoint-references.ts";
 export type { CheckpointRecord, NewCheckpoint } from "./checkpoint-rows.ts";
 export * from "./event.ts";
 export * from "./records.ts";

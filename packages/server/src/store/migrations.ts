@@ -171,4 +171,14 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE teams ADD COLUMN limits TEXT NOT NULL DEFAULT '{}'",
     ],
   },
+  {
+    version: 13,
+    name: "operations",
+    statements: [
+      `CREATE TABLE operations (id TEXT PRIMARY KEY, team_id TEXT NOT NULL, node TEXT NOT NULL, kind TEXT NOT NULL, step TEXT NOT NULL, input TEXT NOT NULL,
+        output TEXT, created_at BIGINT NOT NULL, finished_at BIGINT)`,
+      "CREATE INDEX operations_unfinished ON operations (node) WHERE finished_at IS NULL",
+      "CREATE INDEX operations_by_end ON operations (finished_at)",
+    ],
+  },
 ];

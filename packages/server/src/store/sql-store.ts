@@ -3,6 +3,7 @@ import { SQL } from "bun";
 import { CheckpointRows } from "./checkpoint-rows.ts";
 import { idempotencyOf, KeyRows } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
+import { OperationRows } from "./operation-rows.ts";
 import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";
@@ -51,6 +52,7 @@ export class SqlStore implements Store {
   readonly checkpoints: CheckpointRows;
   readonly teams: TeamRows;
   readonly keys: KeyRows;
+  readonly operations: OperationRows;
   readonly health: StoreHealth;
   private readonly session: Session;
   private readonly parts: StoreParts;
@@ -70,6 +72,7 @@ export class SqlStore implements Store {
     this.checkpoints = new CheckpointRows(session, this.node);
     this.teams = new TeamRows(session, parts.clock);
     this.keys = new KeyRows(session);
+    this.operations = new OperationRows(session, this.node);
   }
 
   /**

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Clock, newSandboxId, type TeamId } from "@boxyard/core";
 import { checkpointRowsContract } from "./checkpoint-rows-contract.ts";
 import { eventStoreContract } from "./event-store-contract.ts";
+import { operationRowsContract } from "./operation-rows-contract.ts";
 import type { TemplateSpec } from "./records.ts";
 import { keyRecord, sampleRecord } from "./sample-record.ts";
 import type { SandboxLogQuery } from "./sandbox-log-store.ts";
@@ -214,7 +215,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       },
     );
 
-    for (const rowsContract of [volumeRowsContract, checkpointRowsContract]) {
+    for (const rowsContract of [volumeRowsContract, checkpointRowsContract, operationRowsContract]) {
       rowsContract(
         () => store,
         async (node) => {

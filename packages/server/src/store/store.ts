@@ -2,6 +2,7 @@ import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import type { CheckpointRows } from "./checkpoint-rows.ts";
 import type { EventStore } from "./event.ts";
 import type { KeyRows } from "./key-rows.ts";
+import type { OperationRows } from "./operation-rows.ts";
 import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
 import type { StoreHealth } from "./store-health.ts";
@@ -57,6 +58,9 @@ export interface Store {
 
   /** The checkpoints of this node. */
   readonly checkpoints: Pick<CheckpointRows, keyof CheckpointRows>;
+
+  /** The operations of this node. */
+  readonly operations: Pick<OperationRows, keyof OperationRows>;
 
   /** The logs of sandboxes. */
   readonly sandboxLogs: SandboxLogStore;

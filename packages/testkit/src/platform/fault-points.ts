@@ -10,7 +10,7 @@ import {
   rollBackToMemorySteps,
   wakeSteps,
 } from "@boxyard/driver-local/faults";
-import { BUILD_POINTS as buildSteps, pointsOf, SEQUENCES, TRANSITIONS } from "@boxyard/server/faults";
+import { BUILD_POINTS as buildSteps, OPERATIONS, pointsOf, TRANSITIONS } from "@boxyard/server/faults";
 import type { FaultPoint } from "./faults.ts";
 
 const at = (layer: FaultPoint["layer"], steps: readonly string[]) => steps.map((step) => ({ layer, step }));
@@ -33,9 +33,9 @@ const WITHIN: Readonly<Record<string, readonly string[]>> = {
 
 const inOrder = (steps: readonly string[]) => steps.flatMap((step) => [...at("server", [step]), ...at("driver", WITHIN[step] ?? [])]);
 
-const LISTS = { ...TRANSITIONS, ...SEQUENCES };
+const LISTS = { ...TRANSITIONS, ...OPERATIONS };
 
-/** Every step of each transition and sequence, with the driver's steps, in their order. */
+/** Every step of each transition and operation, with the driver's steps, in their order. */
 export const TRANSITION_POINTS = Object.fromEntries(
   Object.entries(LISTS).map(([name, list]) => [name, inOrder(pointsOf(list))]),
 ) as Readonly<Record<keyof typeof LISTS, ReturnType<typeof inOrder>>>;

@@ -3,7 +3,7 @@ import { AppError, newSandboxId } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
 import { pointsOf } from "../../sandboxes/engine/transition.ts";
-import { SEQUENCES } from "../../sandboxes/sequences.ts";
+import { OPERATIONS } from "../../sandboxes/operations.ts";
 import { TRANSITIONS } from "../../sandboxes/transitions/index.ts";
 import { holdAt, Place } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
@@ -175,10 +175,7 @@ test("a pause during a fork waits for the capture alone, and a fork during a pau
 });
 
 /** Every point of a fork and of its transitions. */
-const POINTS = [...pointsOf(TRANSITIONS.snapshot), ...pointsOf(TRANSITIONS.create), ...pointsOf(SEQUENCES.fork)];
-/** A server that is killed at this point leaves complete copies. */
-const hasCopies = (point: string) => point === "fork releaseSnapshot";
-
+const POINTS = [...pointsOf(TRANSITIONS.snapshot), ...pointsOf(TRANSITIONS.create), ...pointsOf(OPERATIONS.fork)];
 describe.each(POINTS)("a fork with a fault at '%s'", (failing) => {
   test.each(["before", "after"] as const)("(%s it) leaves no copy without a result for the client, and no snapshot", async (when) => {
     await using place = new Place();
@@ -216,6 +213,74 @@ test.each(POINTS)("after a kill during a fork (before %s), the next server remov
   await third.server.adoption.removals;
   await third.server.sweep.once();
   const { sandboxes, snapshots } = place.world;
-  expect([sandboxes.has(sandboxID), sandboxes.size, snapshots.size]).toEqual([true, hasCopies(point) ? 4 : 1, 0]);
+  expect([sandboxes.has(sandboxID), sandboxes.size, snapshots.size]).toEqual([true, 1, 0]);
   expect(idsOf((await third.call("POST", `/sandboxes/${sandboxID}/fork`, { count: 2 })).body).length).toBe(2);
+});
+
+/** An observer that holds the transition that comes to the point as the `nth`, for ever. */
+function holdNth(point: string, nth: number) {
+  const reached = Promise.withResolvers<void>();
+  let left = nth;
+  const before = (name: string) => {
+    if (name !== point || --left !== 0) return undefined;
+    reached.resolve();
+    return new Promise<void>(() => {});
+  };
+  return { observer: { before }, reached: reached.promise };
+}
+
+describe("a fork of ten whose server is killed", () => {
+  const KEY = { "Idempotency-Key": "ten" };
+  const ask = (server: TestServer, of: string) => server.call("POST", `/sandboxes/${of}/fork`, { count: 10 }, KEY);
+  const ofSixth = pointsOf(TRANSITIONS.create).map((point) => [point, 6] as const);
+
+  test.each([...POINTS.map((point) => [point, 1] as const), ...ofSixth])(
+    "(before '%s', time %d) leaves none; the same key gets ten",
+    async (point, nth) => {
+      await using place = new Place();
+      const first = await place.boot();
+      const { sandboxID } = await first.create();
+      await place.crash(first);
+      const { observer, reached } = holdNth(point, nth);
+      const second = await place.boot({ observer });
+      const asked = ask(second, sandboxID).catch(() => undefined);
+      await reached;
+      const running = () => second.server.engine.sandboxes.all().filter(({ state }) => state === "running").length;
+      // All copies but the one that is held.
+      if (nth > 1) await eventually("nine copies run", () => running() === 10);
+      await place.crash(second);
+      await asked;
+      const third = await place.boot();
+      await third.server.adoption.removals;
+      await third.server.sweep.once();
+      expect([[...place.world.sandboxes.keys()], place.world.snapshots.size]).toEqual([[sandboxID], 0]);
+      expect(await third.server.context.store.operations.listUnfinished()).toEqual([]);
+      const told = idsOf((await ask(third, sandboxID)).body);
+      expect([new Set(told).size, place.world.sandboxes.size]).toEqual([10, 11]);
+      expect(idsOf((await ask(third, sandboxID)).body)).toEqual(told);
+    },
+  );
+
+  test("once its result is written leaves ten, and the same key is told which", async () => {
+    await using place = new Place();
+    const { observer, reached } = holdAt("fork result", "after");
+    const first = await place.boot({ observer });
+    const { sandboxID } = await first.create();
+    place.world.faults.add("start", { kind: "fail" });
+    const asked = ask(first, sandboxID).catch(() => undefined);
+    await reached;
+    await place.crash(first);
+    await asked;
+    const second = await place.boot();
+    await second.server.sweep.once();
+    const { status, body } = await ask(second, sandboxID);
+    const told = idsOf(body);
+    expect([status, told.length, place.world.snapshots.size]).toEqual([201, 9, 0]);
+    expect([...place.world.sandboxes.keys()].sort()).toEqual([sandboxID, ...told].sort());
+    // The copy that could not be made is told as the first answer would have told it.
+    expect(body.flatMap(({ error }: Entry) => error ?? [])).toEqual([
+      { code: 500, message: expect.stringContaining("could not be created") },
+    ]);
+    expect((await second.call("GET", `/sandboxes/${told[0]}`)).body.state).toBe("running");
+  });
 });

@@ -7,9 +7,8 @@ import type { Answer, OwnTransitions } from "./own-transitions.ts";
 import type { EngineNeeds, EngineParts } from "./parts.ts";
 import { pauseAtEnd } from "./pause-at-end.ts";
 import { mayWake, Reach } from "./reach.ts";
-import { type RunOptions, runSequence, runTransition, type WriteHow } from "./run.ts";
+import { type RunOptions, runTransition, type WriteHow } from "./run.ts";
 import { type Incarnation, Sandbox } from "./sandbox.ts";
-import type { Sequence } from "./sequence.ts";
 import type { Transition, TransitionContext } from "./transition.ts";
 
 const RETRY_MS = 5000;
@@ -58,22 +57,22 @@ export class Engine {
   }
 
   /** Runs the transition that makes a sandbox. When this throws, the sandbox is removed, or the sweep removes it. */
-  async make<Input, Context extends TransitionContext>(
+  async make<Input, Context extends TransitionContext, Output>(
     sandbox: Sandbox,
-    transition: Transition<Input, Context>,
+    transition: Transition<Input, Context, Output>,
     input: Input,
     options: RunOptions = {},
-  ): Promise<SandboxRecord> {
+  ): Promise<Output> {
     return sandbox.queue.run(() => this.perform(sandbox, transition, input, options));
   }
 
   /** Runs a transition in the sandbox's turn. Throws `not_found`, or `aborted` (reason `wrong_state`) if the transition may not begin in the state of then. */
-  async run<Input, Context extends TransitionContext>(
+  async run<Input, Context extends TransitionContext, Output>(
     sandbox: Sandbox,
-    transition: Transition<Input, Context>,
+    transition: Transition<Input, Context, Output>,
     input: Input,
     options: RunOptions = {},
-  ): Promise<SandboxRecord> {
+  ): Promise<Output> {
     return sandbox.queue.run(() => {
       if (sandbox.isEnding) throw sandboxNotFound(sandbox.id);
       if (!(transition.from as readonly string[]).includes(sandbox.state)) throw wrongState(sandbox);
@@ -90,11 +89,6 @@ export class Engine {
         return this.perform(sandbox, transition, input, options);
       });
     });
-  }
-
-  /** Runs a sequence, whose steps run transitions of several sandboxes. The sequence itself does not wait for a turn. `about`: the sandbox in the log. */
-  runSequence<Context>(sequence: Sequence<Context>, context: Context, about: SandboxId, signal: AbortSignal): Promise<void> {
-    return runSequence(this.parts, sequence, context, about, signal);
   }
 
   /**
@@ -145,25 +139,25 @@ export class Engine {
     this.reach.follow(sandbox);
   }
 
-  private async perform<Input, Context extends TransitionContext>(
+  private async perform<Input, Context extends TransitionContext, Output>(
     sandbox: Sandbox,
-    transition: Transition<Input, Context>,
+    transition: Transition<Input, Context, Output>,
     input: Input,
     options: RunOptions,
-  ): Promise<SandboxRecord> {
+  ): Promise<Output> {
     const parts = this.partsOf(sandbox);
     const work = () => runTransition(parts, sandbox, transition, input, this.write, options);
     try {
       if (transition.needsRoom && sandbox.state === "paused") {
         const taken = await transition.memoryToTake?.({ parts, sandbox }, input);
-        await this.parts.admission.start(sandbox, work, taken);
-      } else await work();
+        return await this.parts.admission.start(sandbox, work, taken);
+      }
+      return await work();
     } catch (error) {
       if (transition.onFailure === "remove") await this.remove(sandbox, "create_failed").catch(() => {});
       if (transition.onFailure === "retry") sandbox.retryAt = this.parts.clock.monotonic() + RETRY_MS;
       throw error;
     }
-    return sandbox.record;
   }
 
   /** What the steps of a transition of this sandbox work with. */
@@ -258,11 +252,11 @@ export class Engine {
 }
 
 /** Runs a transition within a turn that the caller holds. Throws `aborted` (reason `wrong_state`) if it may not begin in the present state. */
-export type RunInTurn = <Input, Context extends TransitionContext>(
-  transition: Transition<Input, Context>,
+export type RunInTurn = <Input, Context extends TransitionContext, Output>(
+  transition: Transition<Input, Context, Output>,
   input: Input,
   options?: RunOptions,
-) => Promise<SandboxRecord>;
+) => Promise<Output>;
 
 function wrongState({ id, state }: Sandbox): AppError {
   return new AppError("aborted", `Sandbox '${id}' is in state '${state}'`, { reason: "wrong_state", details: { state } });

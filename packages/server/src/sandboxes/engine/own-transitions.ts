@@ -39,7 +39,7 @@ export interface KillInput {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the engine does not look into the context of a transition
-type With<Input> = Transition<Input, any>;
+type With<Input> = Transition<Input, any, SandboxRecord>;
 
 /**
  * The transitions that the engine begins by itself (at the end of a sandbox's time, for a request that wakes it, for a removal), and the answer for a

@@ -14,7 +14,6 @@ import {
 import type { SandboxChange } from "../../store/index.ts";
 import type { EngineNeeds, EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
-import type { Sequence } from "./sequence.ts";
 import { type AnyTransition, INTENT, RESULT, type Settled, type Took, type Transition, type TransitionContext } from "./transition.ts";
 
 /**
@@ -42,14 +41,14 @@ export interface RunOptions {
  * Runs one transition in its sandbox's turn: intent, steps, result. When this throws, the undo actions have run and the sandbox is in the state
  * that `onFailure` says; the removal for `remove` is the caller's.
  */
-export async function runTransition<Input, Context extends TransitionContext>(
+export async function runTransition<Input, Context extends TransitionContext, Output>(
   parts: EngineParts,
   sandbox: Sandbox,
-  transition: Transition<Input, Context>,
+  transition: Transition<Input, Context, Output>,
   input: Input,
   write: Write,
   options: RunOptions = {},
-): Promise<void> {
+): Promise<Output> {
   const before = sandbox.record;
   const change: TransitionContext["change"] = (part) => write(sandbox, part, { first: "store" });
   const context = transition.prepare({ parts, sandbox, change }, input);
@@ -76,6 +75,7 @@ export async function runTransition<Input, Context extends TransitionContext>(
   }
   undo.disarm();
   transition.done?.(context, { totalMs: rounded(parts.clock.monotonic() - startedAt), steps: took } satisfies Took);
+  return transition.output(context);
 }
 
 /**
@@ -105,20 +105,13 @@ function patienceOf(parts: EngineParts, name: string, sandbox: Sandbox, onGivenU
 
 const undoTooLong = () => new AppError("deadline_exceeded", "Undoing a step that ended late takes too long");
 
-/** Runs the steps of a sequence. When this throws, the undo actions have run. `about`: the sandbox that is named in the log. */
-export async function runSequence<Context>(
-  parts: EngineNeeds,
-  { name, steps }: Sequence<Context>,
-  context: Context,
-  about: SandboxId,
-  signal: AbortSignal,
-): Promise<void> {
-  const undo = undoOf(parts, name, about);
-  await runSteps(steps, context, undo, signal, observerOf(parts, name, {}));
-}
-
 /** Undo actions whose failures are logged and passed to `onFailed`. */
-function undoOf({ events, observer }: EngineNeeds, name: string, about: SandboxId, onFailed: () => void = () => {}): Cleanup {
+export function undoOf(
+  { events, observer }: Pick<EngineNeeds, "events" | "observer">,
+  name: string,
+  about: SandboxId,
+  onFailed: () => void = () => {},
+): Cleanup {
   const failed = (_action: string, error: unknown) => {
     events.undoFailed(about, name, error);
     onFailed();
@@ -126,7 +119,10 @@ function undoOf({ events, observer }: EngineNeeds, name: string, about: SandboxI
   return new Cleanup(failed, observer?.undo && ((action) => observer.undo?.(`${name} ${action}`)));
 }
 
-function intentOf<Input, Context extends TransitionContext>(transition: Transition<Input, Context>, write: Write): Step<Context> {
+function intentOf<Input, Context extends TransitionContext, Output>(
+  transition: Transition<Input, Context, Output>,
+  write: Write,
+): Step<Context> {
   const { via, ignoresStore = false } = transition;
   return {
     name: INTENT,
@@ -139,7 +135,10 @@ function intentOf<Input, Context extends TransitionContext>(transition: Transiti
   };
 }
 
-function resultOf<Input, Context extends TransitionContext>(transition: Transition<Input, Context>, write: Write): Step<Context> {
+function resultOf<Input, Context extends TransitionContext, Output>(
+  transition: Transition<Input, Context, Output>,
+  write: Write,
+): Step<Context> {
   return {
     name: RESULT,
     async run(context) {
@@ -175,7 +174,7 @@ function signalOf({ to, limitMs }: AnyTransition, sandbox: Sandbox, { signal }: 
 }
 
 /** Observers that inject faults get each point with the transition's name; the trace and the log get how long each step took. */
-function observerOf(parts: EngineNeeds, name: string, took: Record<string, number>): StepObserver {
+export function observerOf(parts: Pick<EngineNeeds, "events" | "observer">, name: string, took: Record<string, number>): StepObserver {
   const { observer } = parts;
   const trace = parts.events.stepTrace(name);
   return {

@@ -1,8 +1,8 @@
 import type { LivingState, SandboxState, Step } from "@boxyard/core";
-import type { SandboxChange } from "../../store/index.ts";
+import type { SandboxChange, SandboxRecord } from "../../store/index.ts";
+import type { AnyOperation } from "./operation.ts";
 import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
-import type { AnySequence } from "./sequence.ts";
 
 /** What every step can use. A transition adds the values that its steps pass to each other. */
 export interface TransitionContext {
@@ -29,7 +29,7 @@ export type OnFailure = "return" | "remove" | "retry";
  * after the last one, so that a restarted server knows which transition was in progress (`transitions/adopt.ts` has an answer for each `via`). Where
  * all three are the same state, only the record changes: `intent` returns what is written before the first step.
  */
-export interface Transition<Input, Context extends TransitionContext> {
+export interface Transition<Input, Context extends TransitionContext, Output = SandboxRecord> {
   readonly name: string;
   /** The states in which the transition may begin. Empty: it makes the sandbox, and inserts the record in the state `via`. */
   readonly from: readonly LivingState[];
@@ -56,6 +56,8 @@ export interface Transition<Input, Context extends TransitionContext> {
   settled?(context: Context): Settled | undefined;
   /** Changes of the record that are written together with `to`. */
   result?(context: Context): RecordChange;
+  /** What the caller gets, after the last step and the write of `to`. Most give the record: `recordOf`. */
+  output(context: Context): Output;
   /** Tell the log that the transition has begun, was done, or failed. */
   begun?(context: Context): void;
   done?(context: Context, took: Took): void;
@@ -72,15 +74,15 @@ export interface Took {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of transitions whose inputs and contexts differ
-export type AnyTransition = Transition<any, any>;
+export type AnyTransition = Transition<any, any, any>;
+
+export const recordOf = ({ sandbox }: TransitionContext): SandboxRecord => sandbox.record;
 
 /** Names of the engine's own points in each transition: the write of `via`, and the write of `to`. */
 export const INTENT = "intent";
 export const RESULT = "result";
 
-/** The points at which observers are called in a transition, or in a sequence, in order: `create intent`, `create start`, … */
-export function pointsOf(list: AnyTransition | AnySequence): string[] {
-  const steps = list.steps.map((step) => step.name);
-  const points = "via" in list ? [INTENT, ...steps, RESULT] : steps;
-  return points.map((point) => `${list.name} ${point}`);
+/** The points at which observers are called in a transition, or in an operation, in order: `create intent`, `create start`, … */
+export function pointsOf({ name, steps }: AnyTransition | AnyOperation): string[] {
+  return [INTENT, ...steps.map((step) => step.name), RESULT].map((point) => `${name} ${point}`);
 }

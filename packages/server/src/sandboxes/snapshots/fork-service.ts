@@ -1,14 +1,21 @@
 import { createHash } from "node:crypto";
-import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
-import type { Store } from "../../store/index.ts";
+import { AppError, newSandboxId, type SandboxId, type TeamId } from "@boxyard/core";
+import type { SandboxRecord, Store } from "../../store/index.ts";
 import { checkTimeout } from "../create/create-request.ts";
+import type { Operations } from "../engine/operations.ts";
 import { captureFailure } from "../transitions/snapshot.ts";
-import { type ForkContext, type Forked, type ForkParts, fork } from "./fork.ts";
+import type { SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
+import { type Copied, type ForkContext, type ForkParts, fork } from "./fork.ts";
 
 export interface ForkServiceParts extends ForkParts {
+  readonly operations: Operations;
+  readonly snapshotKeeper: Pick<SnapshotKeeper, "collect">;
   readonly store: Store;
   readonly maxTimeoutHours: number;
 }
+
+/** One copy, or the error of its create. */
+export type Forked = { readonly record: SandboxRecord } | { readonly error: AppError };
 
 export interface ForkWish {
   /** Lifetime of each copy. */
@@ -40,28 +47,52 @@ export class ForkService {
       key: idempotencyKey,
       request: { fork: id, seconds, count },
       make: (first) => this.make(teamId, id, copyIds(first, count), seconds * 1000, caller),
-      recall: (first) => this.recall(copyIds(first, count)),
+      recall: (first) => this.recall(first),
     });
   }
 
+  /** The id of the operation is that of the first copy, to which an idempotency key leads. */
   private async make(teamId: TeamId, id: SandboxId, ids: readonly SandboxId[], timeoutMs: number, caller: AbortSignal): Promise<Forked[]> {
-    const { engine, admission, snapshotKeeper } = this.parts;
+    const { engine, admission, operations, snapshotKeeper } = this.parts;
     const source = engine.sandboxes.visibleOf(teamId, id);
     admission.checkPlace();
-    const held = snapshotKeeper.hold();
-    const copies: Forked[] = [];
-    const context: ForkContext = { parts: this.parts, source, captured: source.record, ids, timeoutMs, caller, held, copies };
-    await engine.runSequence(fork, context, id, caller).catch((error: unknown) => {
+    const operation = ids[0] ?? newSandboxId();
+    const context: ForkContext = {
+      parts: this.parts,
+      source,
+      captured: source.record,
+      ids,
+      timeoutMs,
+      caller,
+      checkpoint: crypto.randomUUID(),
+      holder: { kind: "operation", id: operation },
+      copies: [],
+    };
+    try {
+      return await this.told(await operations.run(fork, { id: operation, teamId, input: { ids }, about: id }, context, caller));
+    } catch (error) {
       throw captureFailure("forked", id, error);
-    });
-    return copies;
+    } finally {
+      // The copies need the checkpoint no longer. If its removal fails, the sweep removes it.
+      await snapshotKeeper.collect().catch(() => {});
+    }
   }
 
-  private async recall(ids: readonly SandboxId[]): Promise<Forked[] | undefined> {
-    const records = await Promise.all(ids.map((id) => this.parts.store.getSandbox(id)));
-    if (records.every((record) => record?.startedAt === undefined)) return undefined;
-    const missing = () => new AppError("aborted", "This copy could not be made when it was first asked for", { reason: "not_made" });
-    return records.map((record) => (record?.startedAt === undefined ? { error: missing() } : { record }));
+  /** What an earlier fork has told or would have told; undefined for one that was undone. */
+  private async recall(operation: SandboxId): Promise<Forked[] | undefined> {
+    const found = await this.parts.store.operations.find(operation);
+    return found?.output === undefined ? undefined : this.told(found.output as readonly Copied[]);
+  }
+
+  private told(copies: readonly Copied[]): Promise<Forked[]> {
+    const { engine, store } = this.parts;
+    return Promise.all(
+      copies.map(async (copy) => {
+        if ("error" in copy) return { error: new AppError(copy.error.code, copy.error.message, { reason: copy.error.reason }) };
+        const record = engine.sandboxes.find(copy.id)?.record ?? (await store.getSandbox(copy.id));
+        return record ? { record } : { error: new AppError("not_found", "This copy has ended", { reason: "sandbox_not_found" }) };
+      }),
+    );
   }
 }
 

@@ -1,36 +1,40 @@
-import { AppError, atOnce, type Clock, type SandboxId, type Step } from "@boxyard/core";
-import type { SandboxRecord } from "../../store/index.ts";
+import { AppError, atOnce, type Clock, type ErrorCode, type SandboxId, type Step } from "@boxyard/core";
+import type { CheckpointHolder, EndCause, SandboxRecord } from "../../store/index.ts";
 import { type MakerParts, makeSandbox } from "../create/maker.ts";
+import type { Operation } from "../engine/operation.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
-import type { Sequence } from "../engine/sequence.ts";
 import { newInitKey } from "../tokens.ts";
 import { CREATE_MS, type CreateTemplate } from "../transitions/create.ts";
 import { snapshot } from "../transitions/snapshot.ts";
-import type { HeldCheckpoint, SnapshotKeeper } from "../upkeep/snapshot-keeper.ts";
 
 export interface ForkParts extends MakerParts {
-  readonly snapshotKeeper: SnapshotKeeper;
   readonly clock: Clock;
 }
 
-/** One copy, or the error of its create. */
-export type Forked = { readonly record: SandboxRecord } | { readonly error: AppError };
-
-export interface ForkContext {
-  readonly parts: ForkParts;
-  readonly source: Sandbox;
+export interface ForkInput {
   /** The ids of the copies. */
   readonly ids: readonly SandboxId[];
+}
+
+/** One copy, or the error of its create; as JSON. */
+export type Copied =
+  | { readonly id: SandboxId }
+  | { readonly error: { readonly code: ErrorCode; readonly reason: string; readonly message: string } };
+
+export interface ForkContext extends ForkInput {
+  readonly parts: ForkParts;
+  readonly source: Sandbox;
   /** Lifetime of each copy. */
   readonly timeoutMs: number;
   /** Aborts when the client has disconnected. */
   readonly caller: AbortSignal;
-  /** The checkpoint from which the copies start. */
-  readonly held: HeldCheckpoint;
-  /** The record of the source when the snapshot was taken. */
+  /** The id of the checkpoint from which the copies start. The operation has a reference to it until its end. */
+  readonly checkpoint: string;
+  readonly holder: CheckpointHolder;
+  /** The record of the source when it was captured. */
   captured: SandboxRecord;
-  /** The results of `makeCopies`, in the order of the ids. */
-  readonly copies: Forked[];
+  /** In the order of the ids. */
+  readonly copies: Copied[];
 }
 
 /** Number of copies of one fork that are created at the same time. Each one waits for its turn among all creates. */
@@ -38,10 +42,10 @@ const AT_ONCE = 8;
 
 const capture: Step<ForkContext> = {
   name: "capture",
-  async run(context, undo) {
-    const { parts, source, held, caller } = context;
-    undo.add("releaseSnapshot", () => release(context));
-    context.captured = await parts.engine.run(source, snapshot, { id: held.id, memory: true }, { signal: caller });
+  async run(context) {
+    const { parts, source, checkpoint, holder, caller } = context;
+    const { source: captured } = await parts.engine.run(source, snapshot, { id: checkpoint, memory: true, holder }, { signal: caller });
+    context.captured = captured;
   },
 };
 
@@ -50,10 +54,10 @@ const makeCopies: Step<ForkContext> = {
   name: "makeCopies",
   async run(context, undo) {
     const { parts, ids, caller, copies } = context;
-    undo.add("endCopies", () => atOnce(ids, AT_ONCE, (id) => endCopy(parts, id)));
+    undo.add("endCopies", () => endCopies(parts, ids, "requested"));
     await atOnce(ids.entries(), AT_ONCE, async ([i, id]) => {
       copies[i] = await makeCopy(context, id).then(
-        (record) => ({ record }),
+        () => ({ id }),
         (error: unknown) => ({ error: told(error) }),
       );
     });
@@ -61,33 +65,31 @@ const makeCopies: Step<ForkContext> = {
   },
 };
 
-/** The copies no longer need the snapshot. */
-const releaseSnapshot: Step<ForkContext> = { name: "releaseSnapshot", run: release };
-
-/** If the removal of the snapshot fails, the sweep removes it. Repeatable. */
-async function release({ parts, held }: ForkContext): Promise<void> {
-  held[Symbol.dispose]();
-  await parts.snapshotKeeper.collect().catch(() => {});
-}
-
-function makeCopy({ parts, captured, timeoutMs, caller, held }: ForkContext, id: SandboxId): Promise<SandboxRecord> {
+function makeCopy({ parts, captured, timeoutMs, caller, checkpoint }: ForkContext, id: SandboxId): Promise<SandboxRecord> {
   const { templateEnv, commands } = captured.facts;
-  const input: CreateTemplate = { env: templateEnv ?? {}, ...commands, from: { snapshot: held.id, memory: true } };
+  const input: CreateTemplate = { env: templateEnv ?? {}, ...commands, from: { snapshot: checkpoint, memory: true } };
   return makeSandbox(parts, copyOf(captured, id, timeoutMs, parts.clock.now()), input, caller);
 }
 
-/** If the removal fails, the sweep tries again. */
-async function endCopy({ engine }: ForkParts, id: SandboxId): Promise<void> {
-  const copy = engine.sandboxes.find(id);
-  if (copy) await engine.end(copy, "requested").catch(() => {});
+/** If the removal of one fails, the sweep tries again. */
+function endCopies({ engine }: Pick<ForkParts, "engine">, ids: readonly SandboxId[], cause: EndCause): Promise<void> {
+  return atOnce(ids, AT_ONCE, async (id) => {
+    const copy = engine.sandboxes.find(id);
+    if (copy) await engine.end(copy, cause).catch(() => {});
+  });
 }
 
 /**
- * Makes copies of a running sandbox, each with its own ids, tokens and lifetime. This is a sequence, not a transition of the source: the source keeps
- * running, and can be paused or killed, while a `create` makes each copy. After a failure no copy is left. If the server dies, the copies whose creates
- * were complete stay, as after a create whose answer is lost; the others are removed.
+ * Makes copies of a running sandbox, each with its own ids, tokens and lifetime. This is an operation, not a transition of the source: the source keeps
+ * running, and can be paused or killed, while a `create` makes each copy. After a failure no copy is left. If the server dies before all copies were
+ * tried, the next server removes those that there are; after that they stay, as after a create whose answer is lost.
  */
-export const fork: Sequence<ForkContext> = { name: "fork", steps: [capture, makeCopies, releaseSnapshot] };
+export const fork: Operation<ForkInput, ForkContext, readonly Copied[], Pick<ForkParts, "engine">> = {
+  name: "fork",
+  steps: [capture, makeCopies],
+  output: ({ copies }) => copies,
+  undoLeft: (parts, { ids }) => endCopies(parts, ids, "unfinished"),
+};
 
 /** The record of a copy: the source's facts and settings, with an id, an init key and a lifetime of its own. */
 function copyOf(source: SandboxRecord, id: SandboxId, timeoutMs: number, now: number): SandboxRecord {
@@ -107,5 +109,8 @@ function copyOf(source: SandboxRecord, id: SandboxId, timeoutMs: number, now: nu
   };
 }
 
-const told = (error: unknown): AppError =>
-  error instanceof AppError ? error : new AppError("internal", "The copy could not be made; the server's log says why", { cause: error });
+function told(error: unknown) {
+  const { code, reason, message } =
+    error instanceof AppError ? error : new AppError("internal", "The copy could not be made; the server's log says why", { cause: error });
+  return { code, reason, message };
+}

@@ -1,6 +1,6 @@
 import { Cleanup, type Step } from "@boxyard/core";
 import type { SandboxRecord } from "../../store/index.ts";
-import type { Transition } from "../engine/transition.ts";
+import { recordOf, type Transition } from "../engine/transition.ts";
 import { type Keeping, keepSandbox, PAUSE_MS } from "./pause.ts";
 import { dropGeneration, initAgent, RESUME_MS, started, startFrom } from "./resume.ts";
 import { asPaused, withNextIncarnation } from "./rollback.ts";
@@ -68,6 +68,7 @@ export const bootAnew: Transition<BootAnewInput, BootAnewContext> = {
     return { ...base, ...input, before: record, timeoutMs: record.endAt - base.parts.clock.now(), isKept: false };
   },
   steps: [keep, changeIncarnation, boot],
+  output: recordOf,
   settled: (context) => (context.isKept ? asPaused(context, false) : undefined),
   result: (context) => started(context, context.timeoutMs),
   done(context) {

@@ -6,7 +6,7 @@ import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, Templ
 import { toDriver } from "../../volumes/mounts.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
-import type { Transition, TransitionContext } from "../engine/transition.ts";
+import { recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 
 /** Longest time of a create, from its first step to its last. */
 export const CREATE_MS = 45_000;
@@ -118,6 +118,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
   limitMs: CREATE_MS,
   prepare: (base, template) => ({ ...base, template, from: template.from, isCreated: false }),
   steps: [create, start, init, startCommand],
+  output: recordOf,
   /** The lifetime begins here, so the time that the start took does not count. */
   result({ parts, sandbox, from }) {
     const startedAt = parts.clock.now();

@@ -1,6 +1,6 @@
 import { AppError, type Step, within } from "@boxyard/core";
 import type { EndCause } from "../../store/index.ts";
-import type { RecordChange, Transition, TransitionContext } from "../engine/transition.ts";
+import { type RecordChange, recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 
 const DESTROY_MS = 60_000;
 
@@ -27,6 +27,7 @@ export const kill: Transition<{ readonly cause: EndCause }, KillContext> = {
   prepare: (base, { cause }) => ({ ...base, cause }),
   intent: ({ parts, cause }) => ({ reason: cause, endedAt: parts.clock.now() }),
   steps: [destroy],
+  output: recordOf,
   /** The same values as the intent, because the store may not have taken that. */
   result: ({ sandbox: { record } }): RecordChange => ({
     ...(record.reason === undefined ? {} : { reason: record.reason }),

@@ -2,7 +2,7 @@ import { AppError, type Cleanup, type SandboxState, type Step } from "@boxyard/c
 import type { PauseMode } from "../../store/index.ts";
 import type { PauseInput } from "../engine/own-transitions.ts";
 import { addressOf } from "../engine/sandbox.ts";
-import type { Transition, TransitionContext } from "../engine/transition.ts";
+import { recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
 
 /** From the freeze to the last byte on the disk: enough for much memory on a slow disk. */
@@ -63,6 +63,7 @@ export const pause: Transition<PauseInput, PauseContext> = {
   prepare: (base, input) => ({ ...base, ...input, isKept: false }),
   intent: ({ sandbox, memory }) => ({ settings: { ...sandbox.record.settings, pauseMode: modeOf(memory) } }),
   steps: [freeze, keep],
+  output: recordOf,
   settled: ({ parts, isKept }) => (isKept ? { state: "paused", endAt: parts.clock.now() } : undefined),
   result: ({ parts }) => ({ endAt: parts.clock.now() }),
   done: ({ parts, sandbox, memory }, took) => parts.events.paused(sandbox.record, { mode: modeOf(memory), ...took }),

@@ -4,7 +4,7 @@ import type { SnapshotRef } from "@boxyard/driver";
 import type { ResumeInput } from "../engine/own-transitions.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
-import type { RecordChange, Transition, TransitionContext } from "../engine/transition.ts";
+import { type RecordChange, recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
 import { isNoRoom } from "../problems.ts";
 import { driverSpecOf, initBodyOf } from "./create.ts";
@@ -55,6 +55,7 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
   prepare: (base, input) => ({ ...base, ...input }),
   intent: ({ sandbox }) => ({ incarnation: sandbox.record.incarnation + 1 }),
   steps: [start, init],
+  output: recordOf,
   result: (context) => started(context, context.timeoutMs),
   done(context, took) {
     context.parts.events.resumed(context.sandbox.record, took);

@@ -1,7 +1,7 @@
 import { Cleanup, type Step } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
 import type { SandboxRecord } from "../../store/index.ts";
-import type { RecordChange, Transition } from "../engine/transition.ts";
+import { type RecordChange, recordOf, type Transition } from "../engine/transition.ts";
 import { freezeCommands, type Keeping, keepSandbox, modeOf, PAUSE_MS } from "./pause.ts";
 import { dropGeneration, initAgent, RESUME_MS, started, startFrom } from "./resume.ts";
 
@@ -105,6 +105,7 @@ export const rollback: Transition<RollbackInput, RollbackContext> = {
     return { ...base, ...input, before: record, timeoutMs, isKept: false, runsAsBefore: false };
   },
   steps: [freeze, keep, changeIncarnation, start, init],
+  output: recordOf,
   settled(context) {
     if (!context.isKept) return undefined;
     if (context.runsAsBefore) return { state: "running", ...started(context, context.timeoutMs) };

@@ -1,7 +1,7 @@
 import type { Step } from "@boxyard/core";
 import type { EgressPolicy } from "@boxyard/driver";
 import type { SandboxSettings } from "../../store/index.ts";
-import type { Transition, TransitionContext } from "../engine/transition.ts";
+import { recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 
 export interface EgressInput {
   readonly egress: EgressPolicy;
@@ -33,5 +33,6 @@ export const setEgress: Transition<EgressInput, EgressContext> = {
   prepare: (base, { egress }) => ({ ...base, egress, before: base.sandbox.record.settings }),
   intent: ({ before, egress }) => ({ settings: { ...before, egress } }),
   steps: [enforce],
+  output: recordOf,
   failed: ({ parts, sandbox }, error) => parts.events.egressFailed(sandbox.record, error),
 };

@@ -1,4 +1,4 @@
-import type { Transition, TransitionContext } from "../engine/transition.ts";
+import { recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 
 export interface EndInput {
   /** The new end for the present one, both in milliseconds since 1970. */
@@ -19,4 +19,5 @@ export const setEnd: Transition<EndInput, EndContext> = {
   prepare: (base, { to }) => ({ ...base, endAt: to(base.sandbox.record.endAt) }),
   intent: ({ sandbox, endAt }) => (endAt === sandbox.record.endAt ? {} : { endAt }),
   steps: [],
+  output: recordOf,
 };

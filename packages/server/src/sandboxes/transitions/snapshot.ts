@@ -1,5 +1,6 @@
 import { AppError, isAppError, type Step } from "@boxyard/core";
 import type { SnapshotInfo } from "@boxyard/driver";
+import type { CheckpointHolder, SandboxRecord } from "../../store/index.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import type { Transition, TransitionContext } from "../engine/transition.ts";
 import { failedVerb } from "../failed-verb.ts";
@@ -15,11 +16,19 @@ export interface SnapshotInput {
   /** The name and tag that its user gives it. */
   readonly name?: string;
   readonly tag?: string;
+  /** What needs it from the begin. */
+  readonly holder?: CheckpointHolder;
 }
 
 export interface SnapshotContext extends TransitionContext, SnapshotInput {
-  /** What the driver has captured. */
-  info?: SnapshotInfo;
+  info: SnapshotInfo | undefined;
+}
+
+/** What was captured. */
+export interface Captured {
+  /** The record of the source when it was captured. */
+  readonly source: SandboxRecord;
+  readonly info: SnapshotInfo;
 }
 
 /** Sandboxes that start from the memory start with this agent, so it must answer. */
@@ -37,10 +46,10 @@ const checkAgent: Step<SnapshotContext> = {
  */
 const note: Step<SnapshotContext> = {
   name: "note",
-  async run({ parts, sandbox, id, memory, name, tag }) {
+  async run({ parts, sandbox, id, memory, name, tag, holder }) {
     const { teamId } = sandbox.record;
-    const named = { ...(name !== undefined && { name }), ...(tag !== undefined && { tag }) };
-    await parts.store.checkpoints.begin({ id, teamId, sandboxId: sandbox.id, memory, ...named, createdAt: parts.clock.now() });
+    const more = { ...(name !== undefined && { name }), ...(tag !== undefined && { tag }), ...(holder && { holder }) };
+    await parts.store.checkpoints.begin({ id, teamId, sandboxId: sandbox.id, memory, ...more, createdAt: parts.clock.now() });
   },
 };
 
@@ -55,9 +64,9 @@ const capture: Step<SnapshotContext> = {
 
 const commit: Step<SnapshotContext> = {
   name: "commit",
-  async run({ parts, id, info }) {
-    const { memoryBytes = 0, diskUsedBytes = 0 } = info ?? {};
-    if (await parts.store.checkpoints.commit(id, memoryBytes + diskUsedBytes)) return;
+  async run(context) {
+    const { memoryBytes, diskUsedBytes } = infoOf(context);
+    if (await context.parts.store.checkpoints.commit(context.id, memoryBytes + diskUsedBytes)) return;
     throw new AppError("internal", "The store has no record of the snapshot", { reason: "record_lost" });
   },
 };
@@ -66,20 +75,26 @@ const commit: Step<SnapshotContext> = {
  * Keeps the present disk, and memory if asked, of a running sandbox, for others to start from. The sandbox runs on, also when a step fails. The
  * agent does not freeze the commands first: the driver freezes the whole sandbox, and only during the capture.
  */
-export const snapshot: Transition<SnapshotInput, SnapshotContext> = {
+export const snapshot: Transition<SnapshotInput, SnapshotContext, Captured> = {
   name: "snapshot",
   from: ["running"],
   via: "snapshotting",
   to: "running",
   onFailure: "return",
   limitMs: SNAPSHOT_MS,
-  prepare: (base, input) => ({ ...base, ...input }),
+  prepare: (base, input) => ({ ...base, ...input, info: undefined }),
   steps: [checkAgent, note, capture, commit],
   // The next checkpoint of the sandbox has this one as its parent.
   result: ({ id }) => ({ checkpointId: id }),
+  output: (context) => ({ source: context.sandbox.record, info: infoOf(context) }),
   done: ({ parts, sandbox, id, memory }, took) => parts.events.captured(sandbox.record, { snapshot: id, memory, ...took }),
   failed: ({ parts, sandbox }, error) => parts.events.captureFailed(sandbox.record, error),
 };
+
+function infoOf({ info }: SnapshotContext): SnapshotInfo {
+  if (!info) throw new AppError("internal", "Nothing was captured", { reason: "not_captured" });
+  return info;
+}
 
 /** The error for the caller of a capture that failed: the sandbox runs on, and no snapshot was kept. `what`: the verb that was asked for. */
 export function captureFailure(what: "forked" | "snapshotted", id: string, error: unknown): AppError {

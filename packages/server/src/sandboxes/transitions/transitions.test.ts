@@ -4,7 +4,7 @@ import { eventually } from "@boxyard/testkit";
 import { holdAt, Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
 import { type AnyTransition, pointsOf } from "../engine/transition.ts";
-import { SEQUENCES } from "../sequences.ts";
+import { OPERATIONS } from "../operations.ts";
 import { ANSWERS } from "./adopt.ts";
 import { bootAnew } from "./boot-anew.ts";
 import { commitLayer } from "./commit-layer.ts";
@@ -47,7 +47,7 @@ const asAsked = (work: Promise<unknown>): Promise<{ status: number }> =>
     () => ({ status: 503 }),
   );
 const bootAnewOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), bootAnew, { stop: new AbortController().signal }));
-const commitOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), commitLayer, { leaveOut: [], made: () => {} }));
+const commitOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), commitLayer, { leaveOut: [] }));
 
 const pauseFirst =
   (ask: Ask): Ask =>
@@ -280,27 +280,27 @@ test.each(returning)("%s %s that fails after '%s', and whose undo actions fail, 
   expect((await ask(s, id)).status).toBeLessThan(500);
 });
 
-type SequenceName = keyof typeof SEQUENCES;
+type OperationName = keyof typeof OPERATIONS;
 
-/** The request for each sequence, for the sandbox `id`. The code does not compile if a sequence has no entry. */
-const ASK_SEQUENCE: Readonly<Record<SequenceName, (s: TestServer, id: string) => Promise<{ status: number }>>> = {
+/** The request for each operation, for the sandbox `id`. The code does not compile if an operation has no entry. */
+const ASK_OPERATION: Readonly<Record<OperationName, (s: TestServer, id: string) => Promise<{ status: number }>>> = {
   fork: (s, id) => s.call("POST", `/sandboxes/${id}/fork`, { count: 2 }),
 };
-const sequencePlaces = (Object.keys(SEQUENCES) as SequenceName[]).flatMap((name) =>
-  pointsOf(SEQUENCES[name]).map((point) => [name, point] as const),
+const operationPlaces = (Object.keys(OPERATIONS) as OperationName[]).flatMap((name) =>
+  pointsOf(OPERATIONS[name]).map((point) => [name, point] as const),
 );
 
-describe.each(sequencePlaces)("the sequence %s that fails at '%s'", (name, failing) => {
+describe.each(operationPlaces)("the operation %s that fails at '%s'", (name, failing) => {
   test.each(["before", "after"] as const)("(%s it) is undone: only the former sandbox is left", async (when) => {
     await using place = new Place();
     let left = 1;
     const { s, id } = await withSandbox(place, (point, at) => {
       if (point === failing && at === when && left-- > 0) throw new Error("injected");
     });
-    expect((await ASK_SEQUENCE[name](s, id)).status).toBe(503);
+    expect((await ASK_OPERATION[name](s, id)).status).toBe(503);
     await eventually("everything is consistent", () => isConsistent(s, place));
     expect([[...place.world.sandboxes.keys()], await stateOf(s, id)]).toEqual([[id], "running"]);
-    expect((await ASK_SEQUENCE[name](s, id)).status).toBeLessThan(300);
+    expect((await ASK_OPERATION[name](s, id)).status).toBeLessThan(300);
   });
 
   test.each(["before", "after"] as const)("(the server killed %s it) leaves everything consistent to the next server", async (when) => {
@@ -308,13 +308,13 @@ describe.each(sequencePlaces)("the sequence %s that fails at '%s'", (name, faili
     const { observer, reached } = holdAt(failing, when);
     const first = await place.boot({ observer });
     const { sandboxID: id } = await first.create();
-    void ASK_SEQUENCE[name](first, id).catch(() => undefined);
+    void ASK_OPERATION[name](first, id).catch(() => undefined);
     await reached;
     await place.crash(first);
     const second = await place.boot();
     await second.server.adoption.removals;
     await second.server.sweep.once();
     expect([await isConsistent(second, place), await stateOf(second, id)]).toEqual([true, "running"]);
-    expect((await ASK_SEQUENCE[name](second, id)).status).toBeLessThan(300);
+    expect((await ASK_OPERATION[name](second, id)).status).toBeLessThan(300);
   });
 });

@@ -1,6 +1,7 @@
 import { AppError, atOnce, Rounds, within } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { KEEP_KEYS_MS } from "../create/idempotency.ts";
+import type { Operations } from "../engine/operations.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import type { PlacedHandle } from "../placement.ts";
 import type { Held } from "./quarantine.ts";
@@ -10,7 +11,8 @@ import type { SnapshotKeeper } from "./snapshot-keeper.ts";
 /** How long the record of a dead sandbox is kept; longer than an idempotency key, whose answer is made from it. */
 const KEEP_DEAD_MS = 2 * KEEP_KEYS_MS;
 
-export type SweepParts = RestartParts & Pick<EngineParts, "clock"> & { readonly snapshotKeeper: SnapshotKeeper };
+export type SweepParts = RestartParts &
+  Pick<EngineParts, "clock"> & { readonly snapshotKeeper: SnapshotKeeper; readonly operations: Operations };
 
 /** Milliseconds between two probes of the store. A store in trouble is probed in every round. */
 const PROBE_MS = 60_000;
@@ -53,12 +55,14 @@ export class Sweep {
 
   /** One round. A part that fails is logged, and keeps no other part from its work. What needs only the store comes first: it waits for no driver. */
   async once(): Promise<void> {
-    const { store, clock, snapshotKeeper } = this.parts;
+    const { store, clock, snapshotKeeper, operations } = this.parts;
     await this.probe();
     await this.attempt("keys", () => store.pruneKeys(clock.now() - KEEP_KEYS_MS));
+    await this.attempt("operations", () => store.operations.prune(clock.now() - KEEP_KEYS_MS));
     await this.attempt("records", () => store.pruneSandboxes(clock.now() - KEEP_DEAD_MS));
     await this.attempt("events", () => store.events.prune(clock.now() - KEEP_EVENTS_MS, KEEP_EVENTS));
     await this.attempt("comparison", () => this.compareWithDriver());
+    await this.attempt("unfinished operations", () => operations.recover());
     await this.attempt("snapshots", () => snapshotKeeper.collect());
     await this.removeAgain();
   }

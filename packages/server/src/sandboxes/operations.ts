@@ -1,0 +1,5 @@
+import type { AnyOperation } from "./engine/operation.ts";
+import { fork } from "./snapshots/fork.ts";
+
+/** Every operation; the suites of the transitions run over these too. */
+export const OPERATIONS = { fork } as const satisfies Readonly<Record<string, AnyOperation>>;
