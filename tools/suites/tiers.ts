@@ -32,7 +32,14 @@ export const TIERS: readonly TierRow[] = [
   { suite: "sizes", tiers: EVERY, seconds: 2, because: "a check" },
   { suite: "generated", tiers: EVERY, seconds: 4, because: "a check" },
   { suite: "contract", tiers: EVERY, seconds: 25, because: "what is tried on fakes holds on the real drivers and stores" },
-  { suite: "unit", tiers: EVERY, seconds: 100, because: "every part by itself; with one fault at each step of each transition" },
+  {
+    suite: "unit",
+    files: /^packages\/(cli\/src\/(cli|help)|sdk\/src\/(sdk|publish\/built-package)|server\/src\/sandboxes\/upkeep\/liveness)\./,
+    tiers: FULL,
+    seconds: 50,
+    because: "they start the command for each case, build the package, or wait for real seconds",
+  },
+  { suite: "unit", tiers: EVERY, seconds: 80, because: "every part by itself; with one fault at each step of each transition" },
   {
     suite: "e2e",
     files: /^e2e\/front-door\/run\./,

@@ -27,7 +27,7 @@ describe("a damaged lock", () => {
   const path = () => join(directory, "server.lock");
   beforeEach(() => writeFileSync(path(), "no database ".repeat(500)));
 
-  test("is emptied where no server runs, and locks again", () => {
+  test("locks as any other: its content does not matter", () => {
     const lock = lockDataDir(directory);
     expect(() => lockDataDir(directory)).toThrow(
       `Another server is working on ${directory}; \`BOXYARD_DATA=${directory} boxyard down\` ends it`,
@@ -38,7 +38,6 @@ describe("a damaged lock", () => {
   test("that is damaged while it is held is still held", () => {
     const lock = lockDataDir(directory);
     const fd = openSync(path(), "r+");
-    // Not closed before the end: closing any descriptor of a file drops this process's locks of it.
     writeSync(fd, "no database ".repeat(500));
     expect(lockElsewhere(directory)).toContain("Another server is working");
     closeSync(fd);

@@ -1,7 +1,7 @@
-import { Database } from "bun:sqlite";
-import { lstatSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { type FileLock, tryLockFile } from "@boxyard/core/file-lock";
 import { makePrivateDirectory, processStat } from "@boxyard/core/node";
 
 /** The content of `server.json`: the running server. */
@@ -41,60 +41,30 @@ export function removeServerFile(dataDir: string): void {
   rmSync(pathOf(dataDir), { force: true });
 }
 
-export interface DirectoryLock {
-  release(): void;
-}
-
 /**
- * Locks a data directory, which one process may use at a time. The lock is the kernel's, on a SQLite file, so it ends with its process, however
- * the process ends. A damaged file is emptied first if no server uses the directory. Throws `already_exists`, reason `server_running`;
+ * Locks a data directory, which one process may use at a time. The lock is the kernel's, so it ends with its process, however the process ends. A server
+ * may hold the lock of an earlier file with this name, so `server.json` is read too. Throws `already_exists`, reason `server_running`;
  * `failed_precondition` for a directory in the file's place, or a data directory that cannot be written.
  */
-export function lockDataDir(dataDir: string): DirectoryLock {
+export function lockDataDir(dataDir: string): FileLock {
   const path = join(dataDir, "server.lock");
+  const lock = tryLock(dataDir, path);
+  if (lock && !readServerFile(dataDir)) return lock;
+  lock?.release();
+  throw serverRunning(dataDir);
+}
+
+function tryLock(dataDir: string, path: string): FileLock | undefined {
   try {
-    return lockFile(path);
+    return tryLockFile(path);
   } catch (cause) {
-    const code = (cause as { code?: unknown }).code;
-    if (code === "SQLITE_BUSY") throw serverRunning(dataDir, cause);
-    if (code !== "SQLITE_NOTADB" && code !== "SQLITE_CORRUPT") throw lockFault(dataDir, path, cause);
-    return lockDamaged(dataDir, path);
+    throw lockFault(dataDir, path, cause);
   }
 }
 
-/**
- * SQLite reads the content of a file only if no other process has locked the file, so this file is not locked. A server may hold the lock of an
- * earlier file with this name, so `server.json` is read too. The file is emptied and not replaced, since another process may have found it damaged
- * too, and may have locked it by now.
- */
-function lockDamaged(dataDir: string, path: string): DirectoryLock {
-  if (readServerFile(dataDir)) throw serverRunning(dataDir);
-  try {
-    truncateSync(path);
-    return lockFile(path);
-  } catch (cause) {
-    if ((cause as { code?: unknown }).code === "SQLITE_BUSY") throw serverRunning(dataDir, cause);
-    throw directoryFault(dataDir, cause);
-  }
-}
-
-function lockFile(path: string): DirectoryLock {
-  let database: Database | undefined;
-  try {
-    database = new Database(path, { create: true });
-    // Without a journal on the disk, the lock can be taken on a full disk too: removals need that.
-    database.run("PRAGMA journal_mode = MEMORY");
-    database.run("BEGIN EXCLUSIVE");
-    return { release: () => database?.close() };
-  } catch (cause) {
-    database?.close();
-    throw cause;
-  }
-}
-
-function serverRunning(dataDir: string, cause?: unknown): AppError {
+function serverRunning(dataDir: string): AppError {
   const message = `Another server is working on ${dataDir}; \`BOXYARD_DATA=${dataDir} boxyard down\` ends it`;
-  return new AppError("already_exists", message, { reason: "server_running", cause });
+  return new AppError("already_exists", message, { reason: "server_running" });
 }
 
 /** The error of a lock that cannot be opened. A directory in the lock's place is not removed: it may hold data of the operator. */

@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { type FileLock, tryLockFile } from "@boxyard/core/file-lock";
 import { isPoolReadOnly } from "../pool-storage/mount.ts";
 import { checkMounted } from "../pool-storage/mounted.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
 import { destroySubvolume, removeQgroup, subvolumeId } from "../sys/btrfs.ts";
-import { type FileLock, lockFile, tryLockFile } from "../sys/file-lock.ts";
+import { lockFile } from "../sys/file-lock.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { FILES } from "./worker/jobs.ts";
 

@@ -1,6 +1,6 @@
 import { chmodSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { FileLock } from "../sys/file-lock.ts";
+import type { FileLock } from "@boxyard/core/file-lock";
 import { runCommand } from "../sys/run.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { systemEnv } from "./config.ts";

@@ -1,4 +1,4 @@
-import type { FileLock } from "../sys/file-lock.ts";
+import type { FileLock } from "@boxyard/core/file-lock";
 import { hashSources } from "./checkout.ts";
 import { compileHelper, LIBRARY } from "./compile-helper.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
-import type { FileLock } from "../sys/file-lock.ts";
+import type { FileLock } from "@boxyard/core/file-lock";
 import { readCarriedFacts, SDK_PACKAGE, unpackCriuPreload, unpackForkServer, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
 import { buildCriuPreload, buildForkServer, forkServerKey } from "./fork-server.ts";

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { AppError, wrapError } from "@boxyard/core";
+import type { FileLock } from "@boxyard/core/file-lock";
 import { errnoOf, makePrivateDirectory } from "@boxyard/core/node";
-import { type FileLock, lockFile } from "../sys/file-lock.ts";
+import { lockFile } from "../sys/file-lock.ts";
 import { setupStages } from "./stages/index.ts";
 import { readDone, writeDone } from "./stamp.ts";
 import type { Reporter, SetupConfig, Stage } from "./types.ts";

@@ -14,11 +14,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { tryLockFile } from "@boxyard/core/file-lock";
 import { eventually } from "@boxyard/testkit";
 import { LayerStore } from "../images/index.ts";
 import { isPoolMounted, poolPaths, unmountPool } from "../pool-storage/index.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
-import { lockFile, tryLockFile } from "../sys/file-lock.ts";
+import { lockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { interpreterPatch } from "./guest/elf.ts";
 import {

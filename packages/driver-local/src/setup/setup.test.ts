@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AppError } from "@boxyard/core";
+import { tryLockFile } from "@boxyard/core/file-lock";
 import { eventually } from "@boxyard/testkit";
-import { lockFile, tryLockFile } from "../sys/file-lock.ts";
+import { lockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { hashSources } from "./checkout.ts";
 import { parseSize, readSetupConfig } from "./config.ts";

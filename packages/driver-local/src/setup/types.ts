@@ -1,7 +1,7 @@
+import type { FileLock } from "@boxyard/core/file-lock";
 import type { LocalDriverConfig } from "../config.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
-import type { FileLock } from "../sys/file-lock.ts";
 
 /** Settings of set-up; made by `readSetupConfig`. */
 export interface SetupConfig {

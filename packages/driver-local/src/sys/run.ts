@@ -1,5 +1,5 @@
 import { AppError } from "@boxyard/core";
-import type { FileLock } from "./file-lock.ts";
+import type { FileLock } from "@boxyard/core/file-lock";
 
 export interface RunOptions {
   readonly cwd?: string;

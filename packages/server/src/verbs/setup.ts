@@ -1,9 +1,10 @@
 import { isAppError, systemClock } from "@boxyard/core";
+import type { FileLock } from "@boxyard/core/file-lock";
 import type { ServerConfig } from "../config.ts";
 import { ensureFirstKey } from "../keys/first-key.ts";
 import type { Machine } from "../machine.ts";
 import { openStore } from "../open-store.ts";
-import { type DirectoryLock, lockDataDir } from "../server-file.ts";
+import { lockDataDir } from "../server-file.ts";
 
 /** Sets the machine up, then makes the first API key, which is printed only this time. Returns the exit code. */
 export async function setup(config: ServerConfig, machine: Machine, args: readonly string[]): Promise<number> {
@@ -25,7 +26,7 @@ export async function setup(config: ServerConfig, machine: Machine, args: readon
   return 0;
 }
 
-function lockUnlessServerRuns(dataDir: string): DirectoryLock | undefined {
+function lockUnlessServerRuns(dataDir: string): FileLock | undefined {
   try {
     return lockDataDir(dataDir);
   } catch (error) {

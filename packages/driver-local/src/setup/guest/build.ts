@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
-import type { FileLock } from "../../sys/file-lock.ts";
+import type { FileLock } from "@boxyard/core/file-lock";
 import { findProgram, runCommand } from "../../sys/run.ts";
 import { CHECKOUT, hashSources } from "../checkout.ts";
 import { compileHelper } from "../compile-helper.ts";

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
+import type { FileLock } from "@boxyard/core/file-lock";
 import {
   type Criu,
   type CriuFacts,
@@ -10,7 +11,6 @@ import {
   readCriuFacts,
 } from "../../checkpoint/criu.ts";
 import { tryCriu } from "../../checkpoint/self-test.ts";
-import type { FileLock } from "../../sys/file-lock.ts";
 import { runCommand } from "../../sys/run.ts";
 import { privateCriu } from "../criu/fetch.ts";
 import { writeWhole } from "../files.ts";
