@@ -7,6 +7,7 @@ const CHECKOUT = resolve(PACKAGE, "../..");
 /** Where the parts of the private `spec` package are found inside the published one. */
 const SPEC_FILES: Readonly<Record<string, string>> = {
   "@boxyard/spec": "spec/index.js",
+  "@boxyard/spec/tar": "spec/tar.js",
   "@boxyard/spec/platform-types": "spec/generated/platform-types.js",
   "@boxyard/spec/pb/process": "spec/generated/pb/process/process_pb.js",
   "@boxyard/spec/pb/filesystem": "spec/generated/pb/filesystem/filesystem_pb.js",

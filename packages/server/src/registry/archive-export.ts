@@ -1,8 +1,9 @@
 import { AppError, type Clock } from "@boxyard/core";
 import type { ImageStore } from "@boxyard/driver";
+import { tarEnd, tarHeader, tarPadding } from "@boxyard/spec/tar";
 import { MEDIA, sha256 } from "./manifest.ts";
 import { configBytes, type ImageFacts, manifestBytes } from "./settings.ts";
-import { tarEnd, tarHeader, tarPadding, tarSize } from "./tar.ts";
+import { tarSize } from "./tar.ts";
 
 export interface ExportOptions {
   readonly image: ImageFacts;
@@ -46,7 +47,7 @@ export async function exportArchive({ image, images, signal, name }: ExportOptio
   const parts = async function* (): AsyncGenerator<Uint8Array> {
     for (const [path, data] of documents) yield* file(path, data);
     for (const layer of layers) {
-      yield tarHeader(blobPath(layer.digest), layer.size);
+      yield tarHeader({ name: blobPath(layer.digest), size: layer.size });
       for await (const piece of await images.exportLayer(layer.digest, { signal })) yield piece;
       yield tarPadding(layer.size);
     }
@@ -58,7 +59,7 @@ export async function exportArchive({ image, images, signal, name }: ExportOptio
 const blobPath = (digest: string): string => `blobs/sha256/${digest.slice(7)}`;
 
 function* file(path: string, data: Uint8Array): Generator<Uint8Array> {
-  yield tarHeader(path, data.length);
+  yield tarHeader({ name: path, size: data.length });
   yield data;
   yield tarPadding(data.length);
 }

@@ -3,17 +3,20 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { digestOf, FakeDriver, makeTar } from "@boxyard/driver/fake";
+import { tarEnd, tarHeader, tarPadding } from "@boxyard/spec/tar";
 import { Pins } from "../images/pins.ts";
 import { importArchive } from "./archive-import.ts";
 import { MEDIA } from "./manifest.ts";
 import { configBytes, manifestBytes } from "./settings.ts";
-import { tarEnd, tarHeader, tarPadding } from "./tar.ts";
 import { NO_SETTINGS } from "./testing/no-settings.ts";
 
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 const blob = (bytes: Uint8Array): [string, Uint8Array] => [`blobs/sha256/${digestOf(bytes).slice(7)}`, bytes];
 const tarOf = (files: readonly (readonly [string, Uint8Array])[]) =>
-  Buffer.concat([...files.flatMap(([path, data]) => [tarHeader(path, data.length), data, tarPadding(data.length)]), tarEnd()]);
+  Buffer.concat([
+    ...files.flatMap(([path, data]) => [tarHeader({ name: path, size: data.length }), data, tarPadding(data.length)]),
+    tarEnd(),
+  ]);
 
 const layer = makeTar([{ path: "file", text: "content" }]);
 const config = configBytes({ layers: [digestOf(layer)], settings: NO_SETTINGS });
@@ -81,7 +84,7 @@ test("no name in an archive leads out of its directory", async () => {
 
 test("a link with the name of a blob does not count as the blob", async () => {
   const [path] = blob(layer);
-  const link = Buffer.from(tarHeader(path, 0));
+  const link = Buffer.from(tarHeader({ name: path, size: 0 }));
   link.write("2", 156, "latin1");
   link.write("/etc/passwd", 157, "latin1");
   link.fill(" ", 148, 156);
@@ -101,7 +104,7 @@ test("an archive is refused when a header announces too many bytes, before they 
   const endless = new ReadableStream<Uint8Array>(
     {
       pull(controller) {
-        controller.enqueue(sent++ === 0 ? tarHeader(`blobs/sha256/${"1".repeat(64)}`, 2 ** 40) : new Uint8Array(1 << 20));
+        controller.enqueue(sent++ === 0 ? tarHeader({ name: `blobs/sha256/${"1".repeat(64)}`, size: 2 ** 40 }) : new Uint8Array(1 << 20));
       },
     },
     { highWaterMark: 0 },

@@ -1,39 +1,10 @@
+import { TAR_BLOCK, tarPadding } from "@boxyard/spec/tar";
 import { badImage } from "./manifest.ts";
 
 /* The part of the tar format that image archives need: plain files with short names. */
 
-const BLOCK = 512;
-const MAX_OCTAL = 0o77777777777;
-
-export function tarHeader(path: string, size: number): Uint8Array {
-  const header = Buffer.alloc(BLOCK);
-  const octal = (value: number, at: number, digits: number) => header.write(value.toString(8).padStart(digits, "0"), at, "latin1");
-  header.write(path, 0, 100, "latin1");
-  octal(0o644, 100, 7);
-  octal(0, 108, 7);
-  octal(0, 116, 7);
-  if (size <= MAX_OCTAL) octal(size, 124, 11);
-  else {
-    header[124] = 0x80;
-    header.writeBigUInt64BE(BigInt(size), 128);
-  }
-  octal(0, 136, 11);
-  header.fill(" ", 148, 156);
-  header.write("0", 156, "latin1");
-  header.write("ustar\x0000", 257, "latin1");
-  octal(
-    header.reduce((a, b) => a + b, 0),
-    148,
-    6,
-  );
-  header[154] = 0;
-  return header;
-}
-
-export const tarPadding = (size: number): Uint8Array => new Uint8Array((BLOCK - (size % BLOCK)) % BLOCK);
 /** Bytes of a file in a tar, with its header and padding. */
-export const tarSize = (size: number): number => BLOCK + size + tarPadding(size).length;
-export const tarEnd = (): Uint8Array => new Uint8Array(2 * BLOCK);
+export const tarSize = (size: number): number => TAR_BLOCK + size + tarPadding(size).length;
 
 /** A file of an archive that is being read. `body` must be read to its end, or not at all, before the next file is asked for. */
 export interface ArchiveFile {
@@ -82,10 +53,10 @@ class Input {
 
   async block(): Promise<Buffer | undefined> {
     const parts: Uint8Array[] = [];
-    let left = BLOCK;
+    let left = TAR_BLOCK;
     for (; left > 0; left -= parts.at(-1)?.length ?? 0) {
       const piece = await this.take(left);
-      if (!piece && left === BLOCK) return undefined;
+      if (!piece && left === TAR_BLOCK) return undefined;
       if (!piece) throw badImage("the archive is cut off");
       parts.push(piece);
     }

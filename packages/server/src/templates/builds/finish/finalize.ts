@@ -1,9 +1,9 @@
 import type { ProcessEnd } from "@boxyard/agent-client";
 import { type Clock, plainCommand } from "@boxyard/core";
 import type { Restrictions } from "@boxyard/driver";
+import { tarEnd, tarHeader, tarPadding } from "@boxyard/spec/tar";
 import { LISTENING_SCRIPT, parseListening } from "../../../ready/probe-scripts.ts";
 import { type ReadyCommands, readyOf, untilReady } from "../../../ready/ready.ts";
-import { tarEnd, tarHeader, tarPadding } from "../../../registry/tar.ts";
 import type { BuildRecord, RunAs, TemplateSpec } from "../../../store/index.ts";
 import { BuildFailure, shown } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
@@ -136,6 +136,6 @@ export function templateSpecOf(
 /** A tar with the file `/.e2b`, which tells programs the ids of template and build (docs/contract/templates.md). */
 export function factsTar({ templateId, id }: BuildRecord): Uint8Array<ArrayBuffer> {
   const text = Buffer.from(`ENV_ID=${templateId}\nTEMPLATE_ID=${templateId}\nBUILD_ID=${id}\n`);
-  const parts = [tarHeader(".e2b", text.byteLength), text, tarPadding(text.byteLength), tarEnd()];
+  const parts = [tarHeader({ name: ".e2b", size: text.byteLength }), text, tarPadding(text.byteLength), tarEnd()];
   return new Uint8Array(Buffer.concat(parts));
 }
