@@ -9,6 +9,7 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   agent: ["core", "spec"],
   "agent-client": ["core", "spec", "driver"],
   http1: ["core"],
+  "egress-proxy": ["core", "driver", "http1"],
   server: ["core", "spec", "driver", "agent-client", "http1", "mcp"],
   sdk: ["spec"],
   mcp: ["sdk"],
@@ -67,7 +68,7 @@ export const TEXT_RULES: readonly TextRule[] = [
     name: "own files",
     files: /^packages\/(core|driver|driver-local|server|cli)\/src\/.*\.tsx?$/,
     except:
-      /\.test\.tsx?$|\/(fixtures|testing|lab)\/|\/(setup\/(checkout|resources)|worker\/spawn|server-control\/(self-command|outdated)|template\/recipe|src\/build-id)\.ts$/,
+      /\.test\.tsx?$|\/(fixtures|testing|lab)\/|\/(setup\/(checkout|resources)|worker\/spawn|egress-proxy\/program|server-control\/(self-command|outdated)|template\/recipe|src\/build-id)\.ts$/,
     forbidden: /\bimport\.meta\.(dir|dirname|path|filename|url)\b/,
     because: "the directory of the single executable has no other files; docs/dist.md says what to do instead",
   },

@@ -1,4 +1,4 @@
-/* Entry of the single executable: it is the command line client or, with an internal first argument, the server or the layer worker. */
+/* Entry of the single executable: it is the command line client or, with an internal first argument, the server, the layer worker or the egress proxy. */
 import { PROGRAM } from "@boxyard/core";
 
 /** Removes the internal argument, so that each program finds its arguments at the same index as in a checkout. */
@@ -14,6 +14,10 @@ switch (process.argv[2]) {
   case PROGRAM.layerWorker:
     withoutFirstArgument();
     await import("@boxyard/driver-local/layer-worker");
+    break;
+  case PROGRAM.egressProxy:
+    withoutFirstArgument();
+    await import("@boxyard/egress-proxy/main");
     break;
   default:
     await import("@boxyard/cli/main");

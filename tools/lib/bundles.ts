@@ -5,6 +5,7 @@ import type { BunPlugin } from "bun";
 import { ROOT } from "../config.ts";
 
 const LAYER_WORKER = "packages/driver-local/src/images/worker/main.ts";
+const EGRESS_PROXY = "packages/egress-proxy/src/main.ts";
 
 /** The files below the directory of a source, which it finds by `import.meta.dir`, are beside the source and not beside the bundle. */
 const directories: BunPlugin = {
@@ -24,13 +25,16 @@ const directories: BunPlugin = {
 export async function makeBundles(directory: string): Promise<void> {
   const bundleOf = (source: string) => join(directory, source.replace(/\.ts$/, ".js"));
   await Bun.build({
-    entrypoints: [...Object.values(SERVER_PROGRAMS), ...Object.values(DRIVER_TEST_PROGRAMS), COMMAND_PROGRAM, LAYER_WORKER],
+    entrypoints: [...Object.values(SERVER_PROGRAMS), ...Object.values(DRIVER_TEST_PROGRAMS), COMMAND_PROGRAM, LAYER_WORKER, EGRESS_PROXY],
     root: ROOT,
     outdir: directory,
     target: "bun",
     format: "cjs",
     bytecode: true,
-    define: { BOXYARD_LAYER_WORKER: JSON.stringify(bundleOf(LAYER_WORKER)) },
+    define: {
+      BOXYARD_LAYER_WORKER: JSON.stringify(bundleOf(LAYER_WORKER)),
+      BOXYARD_EGRESS_PROXY: JSON.stringify(bundleOf(EGRESS_PROXY)),
+    },
     plugins: [directories],
   });
   writeFileSync(join(directory, COMMAND_BUNDLE), `#!/bin/sh\nexec '${process.execPath}' '${bundleOf(COMMAND_PROGRAM)}' "$@"\n`, {

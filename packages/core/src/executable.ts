@@ -8,7 +8,7 @@ export const executableBuild: string | undefined = typeof BOXYARD_BUILD === "und
  * First arguments with which the executable runs another program than the command line client. Internal. A checkout starts the program's own file
  * instead.
  */
-export const PROGRAM = { server: "@server", layerWorker: "@layer-worker" } as const;
+export const PROGRAM = { server: "@server", layerWorker: "@layer-worker", egressProxy: "@egress-proxy" } as const;
 
 /** Name of the directory next to the executable's code with its files; recipes of templates are in its `images/`, as in a checkout. */
 export const CARRIED_DIRECTORY = "carried";

@@ -21,8 +21,11 @@ export interface SandboxNetworks {
   readonly dnsAddress: string;
   /** A fresh lease: an address never in use and not just released. `resource_exhausted` when there is none. */
   allocate(sandboxId: SandboxId, incarnation: number): NetworkLease;
-  /** Registers the leases of sandboxes of an earlier process, so that their addresses are not allocated again. */
-  adopt(leases: readonly NetworkLease[]): void;
+  /**
+   * Registers the leases of sandboxes of an earlier process, so that their addresses are not allocated again. Their links and lists are as that process left
+   * them; hosts that a sandbox may reach by name need its policy.
+   */
+  adopt(leases: readonly NetworkLease[], egressOf?: (lease: NetworkLease) => EgressPolicy | undefined): void;
   /** Between create and start: link, address, routes, rules, in the network namespace of process `netnsPid`. */
   attach(lease: NetworkLease, netnsPid: number, egress: EgressPolicy): Promise<void>;
   /** Changes what an attached lease may reach, at once, for open connections too. Repeatable. */

@@ -16,7 +16,9 @@ export function adoptSandboxes(parts: LocalParts, ids: readonly SandboxId[]): vo
   parts.figures?.adopt(records);
   parts.uidRanges.adopt(ids.flatMap((id) => uidBaseOf(parts, id) ?? []));
   // A paused sandbox has released its address.
-  parts.networks.adopt(records.filter((record) => !mayBePaused(parts, record)).map((record) => record.lease));
+  const running = records.filter((record) => !mayBePaused(parts, record));
+  const policies = new Map(running.map(({ lease, network }) => [lease, network]));
+  parts.networks.adopt([...policies.keys()], (lease) => policies.get(lease));
 }
 
 /** As `isPaused`, but true when that cannot be read: neither a disk that was full nor a damaged file must prevent the start of the server. */

@@ -4,6 +4,7 @@ export * from "./driver.ts";
 export * from "./driver-of-parts.ts";
 export * from "./images/images.ts";
 export * from "./network/egress-policy.ts";
+export * from "./network/host-names.ts";
 export * from "./network/network.ts";
 export * from "./runtime/runtime.ts";
 export * from "./runtime/types.ts";

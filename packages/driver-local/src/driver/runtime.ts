@@ -136,7 +136,8 @@ export class LocalRuntime implements RuntimeDriver {
   async recover(handle: SandboxHandle): Promise<RuntimeStatus> {
     const status = await this.inspect(handle);
     // Its record may have been damaged when this driver was opened, and repaired since.
-    if (status.phase === "running") this.parts.networks.adopt([this.sandboxes.find(handle).lease]);
+    const { lease, network } = this.sandboxes.find(handle);
+    if (status.phase === "running") this.parts.networks.adopt([lease], () => network);
     return status;
   }
 

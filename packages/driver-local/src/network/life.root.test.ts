@@ -11,7 +11,7 @@ import { type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
 import { type Greeter, greet, tryTcp } from "./lab/traffic.ts";
 import { listLinks, newAddress } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
-import type { NetworksConfig } from "./networks.ts";
+import type { NetworksConfig } from "./networks-config.ts";
 import { openNetwork } from "./open-network.ts";
 import { releaseNetwork } from "./release.ts";
 import { readSysctl, writeSysctl } from "./sysctl.ts";

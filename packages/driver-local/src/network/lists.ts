@@ -5,11 +5,15 @@ import { type Address, formatAddress } from "./addresses.ts";
 import { hasChain, listChains } from "./netlink/nf-tables.ts";
 import type { NetlinkSocket } from "./netlink/socket.ts";
 import { nft } from "./nft.ts";
-import { addressOfLink, groupFor, isListed, LISTED, leaseLink, type Plan } from "./plan.ts";
+import { addressOfLink, EGRESS_PORTS, GROUP, groupFor, isListed, LISTED, leaseLink, type Plan } from "./plan.ts";
 import { PERMITTED_MARK } from "./rules.ts";
 
 /** Marks packets of sandboxes with a list. Runs before the router's own rules, which accept such a packet only with the mark. */
 const BASE_CHAIN = "forward";
+/** Leads connections of sandboxes with names among their rules to the egress proxy, unless their list permits the address. */
+const DIVERT_CHAIN = "divert";
+/** Ends the names of chains of such sandboxes. */
+const NAMED = "_named";
 
 export interface ListsOptions {
   readonly plan: Plan;
@@ -50,9 +54,11 @@ export class Lists {
 
   /** Puts the list of a policy in force, if the policy needs one. Starts no process when it is in force already. */
   put(address: Address, egress: EgressPolicy): Promise<void> {
-    if (!isListed(groupFor(egress))) return Promise.resolve();
+    const group = groupFor(egress);
+    if (!isListed(group)) return Promise.resolve();
     const elements = permittedRanges(egress).map(formatRange).join(", ");
-    const chain = `${leaseLink(address)}_${createHash("sha256").update(elements).digest("hex").slice(0, 16)}`;
+    const hash = createHash("sha256").update(elements).digest("hex").slice(0, 16);
+    const chain = `${leaseLink(address)}_${hash}${group === GROUP.named ? NAMED : ""}`;
     return this.queue.run(() => this.replace(address, { chain, text: this.listText(chain, address, elements) }));
   }
 
@@ -94,7 +100,8 @@ export class Lists {
   }
 
   private isThere({ chain }: InForce): boolean {
-    return hasChain(this.options.netlink, this.options.plan.listTable, chain);
+    const { netlink, plan } = this.options;
+    return hasChain(netlink, plan.listTable, chain) && (!isNamed(chain) || hasChain(netlink, plan.listTable, divertOf(chain)));
   }
 
   /** Makes what all lists share and removes the sandbox's previous list. Correct whether or not these exist. */
@@ -104,6 +111,9 @@ export class Lists {
 ${mapText(table)}add chain ${table} ${BASE_CHAIN} { type filter hook forward priority filter - 5; policy accept; }
 flush chain ${table} ${BASE_CHAIN}
 add rule ${table} ${BASE_CHAIN} iifgroup { ${LISTED.join(", ")} } ip saddr vmap @lists
+add chain ${table} ${DIVERT_CHAIN} { type nat hook prerouting priority dstnat; policy accept; }
+flush chain ${table} ${DIVERT_CHAIN}
+add rule ${table} ${DIVERT_CHAIN} iifgroup ${GROUP.named} ip saddr vmap @diverted
 `;
   }
 
@@ -111,26 +121,55 @@ add rule ${table} ${BASE_CHAIN} iifgroup { ${LISTED.join(", ")} } ip saddr vmap 
   private removalText(list: InForce | undefined, address: Address): string {
     if (!list || !this.isThere(list)) return "";
     const table = `inet ${this.options.plan.listTable}`;
-    return `${mapText(table)}add element ${table} lists { ${formatAddress(address)} : goto ${list.chain} }
+    const { chain } = list;
+    return `${mapText(table)}add element ${table} lists { ${formatAddress(address)} : goto ${chain} }
 delete element ${table} lists { ${formatAddress(address)} }
-delete chain ${table} ${list.chain}
-delete set ${table} ${list.chain}
+delete chain ${table} ${chain}
+${isNamed(chain) ? this.undivertText(chain, address) : ""}delete set ${table} ${chain}
+`;
+  }
+
+  private undivertText(chain: string, address: Address): string {
+    const table = `inet ${this.options.plan.listTable}`;
+    return `add element ${table} diverted { ${formatAddress(address)} : goto ${divertOf(chain)} }
+delete element ${table} diverted { ${formatAddress(address)} }
+delete chain ${table} ${divertOf(chain)}
+`;
+  }
+
+  private divertText(chain: string, address: Address): string {
+    const table = `inet ${this.options.plan.listTable}`;
+    const gateway = formatAddress(this.options.plan.gateway);
+    const divert = divertOf(chain);
+    return `add chain ${table} ${divert}
+add rule ${table} ${divert} ip daddr @${chain} return
+add rule ${table} ${divert} tcp dport 80 dnat ip to ${gateway}:${EGRESS_PORTS.http}
+add rule ${table} ${divert} tcp dport 443 dnat ip to ${gateway}:${EGRESS_PORTS.tls}
+add element ${table} diverted { ${formatAddress(address)} : goto ${divert} }
 `;
   }
 
   private listText(chain: string, address: Address, elements: string): string {
     const table = `inet ${this.options.plan.listTable}`;
+    const divert = isNamed(chain) ? this.divertText(chain, address) : "";
+    // A sandbox that reaches hosts by name alone has no addresses.
+    const filled = elements === "" ? "" : `add element ${table} ${chain} { ${elements} }\n`;
     return `add set ${table} ${chain} { type ipv4_addr; flags interval; }
-add element ${table} ${chain} { ${elements} }
-add chain ${table} ${chain}
+${filled}${divert}add chain ${table} ${chain}
 add rule ${table} ${chain} ip daddr @${chain} meta mark set ${PERMITTED_MARK}
 add element ${table} lists { ${formatAddress(address)} : goto ${chain} }
 `;
   }
 }
 
-/** The map from the addresses of sandboxes to the chains of their lists. */
-const mapText = (table: string) => `add map ${table} lists { type ipv4_addr : verdict; }\n`;
+/** The maps from the addresses of sandboxes to the chains of their lists. */
+const mapText = (table: string) => `add map ${table} lists { type ipv4_addr : verdict; }
+add map ${table} diverted { type ipv4_addr : verdict; }
+`;
+
+const isNamed = (chain: string) => chain.endsWith(NAMED);
+/** The chain that leads connections of the sandbox with this list to the egress proxy. */
+const divertOf = (chain: string) => `divert_${chain}`;
 
 function formatRange({ first, last }: AddressRange): string {
   return first === last ? formatAddress(first) : `${formatAddress(first)}-${formatAddress(last)}`;

@@ -1,6 +1,5 @@
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
-import type { Logger } from "@boxyard/core/node";
-import type { EgressPolicy } from "@boxyard/driver";
+import { type EgressPolicy, hostRules } from "@boxyard/driver";
 import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { AddressPool } from "./address-pool.ts";
@@ -10,32 +9,18 @@ import { readCursor, writeCursor } from "./cursor.ts";
 import { type DnsClient, Forwarder } from "./dns/forwarder.ts";
 import type { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
+import { EgressProxy } from "./egress-proxy/egress-proxy.ts";
 import type { Forwarding } from "./forwarding.ts";
 import { Lists } from "./lists.ts";
 import { type MachineFacts, readMachine } from "./machine.ts";
 import { deleteLinkRoute, findLink, listLinks, newLinkRoute, setLinkGroup } from "./netlink/route.ts";
-import { addressOfLink, GROUP, groupFor, isListed, leaseIndex, leaseLink, type Plan, resolvesNames } from "./plan.ts";
+import type { NetworksConfig } from "./networks-config.ts";
+import { addressOfLink, EGRESS_PORTS, GROUP, groupFor, isListed, leaseIndex, leaseLink, type Plan } from "./plan.ts";
 import { plug } from "./plug.ts";
 import { releaseNetwork } from "./release.ts";
+import { resolvedBy } from "./resolved-names.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel } from "./router.ts";
 import { Unplugged } from "./unplugged.ts";
-
-export interface NetworksConfig {
-  /** 8 hex digits, from instance.json. */
-  readonly instance: string;
-  /** The sandboxes' range, `10.208.0.0/16`, from instance.json; prefix /12 to /24. */
-  readonly network: string;
-  /** Directory in the data directory that holds the next address to give out; made if missing. */
-  readonly stateDirectory: string;
-  readonly logger: Logger;
-  readonly clock?: Clock;
-  /** Machine-wide runtime directory; default `/run/boxyard`. */
-  readonly runDirectory?: string;
-  /** File with the machine's name servers; default `/etc/resolv.conf`. */
-  readonly resolvConf?: string;
-  /** How many connections the machine can track; default: the kernel's limit. */
-  readonly mostTracked?: number;
-}
 
 /** How long a freed address stays unused: most late packets and half-open connections have ended by then. */
 const QUARANTINE_MS = 60_000;
@@ -71,6 +56,7 @@ export class Networks implements SandboxNetworks {
   private readonly forwarder: Forwarder;
   private readonly unplugged: Unplugged;
   private readonly lists: Lists;
+  private readonly proxy: EgressProxy;
   private readonly held = new Map<string, Held>();
   /** Addresses of links found at opening that nobody has adopted. */
   private readonly unclaimed = new Set<Address>();
@@ -101,10 +87,14 @@ export class Networks implements SandboxNetworks {
       onGone: (address) => this.pool.release(address),
     });
     this.lists = new Lists({ plan, netlink: kernel.routerFilter });
+    const inNamespace = <T>(work: () => T) => inNetworkNamespace(kernel.namespace, work);
+    this.proxy = new EgressProxy({ address: this.dnsAddress, ports: EGRESS_PORTS, inNamespace, clock, logger: config.logger });
+    // The proxy asks under the gateway's own address, which no sandbox can use.
+    const proxy: DnsClient = { address: this.dnsAddress, resolves: () => true };
     this.forwarder = new Forwarder({
       address: this.dnsAddress,
-      inNamespace: (work) => inNetworkNamespace(kernel.namespace, work),
-      clientOf: (address) => this.held.get(address)?.client,
+      inNamespace,
+      clientOf: (address) => (address === proxy.address ? proxy : this.held.get(address)?.client),
       resolver: new Resolver({ servers: () => resolvConf.current(), clock }),
       clock,
       logger: config.logger,
@@ -129,7 +119,7 @@ export class Networks implements SandboxNetworks {
     return { sandboxId, incarnation, address: text, gateway: this.dnsAddress, prefixLength: 32, link: leaseLink(address) };
   }
 
-  adopt(leases: readonly NetworkLease[]): void {
+  adopt(leases: readonly NetworkLease[], egressOf: (lease: NetworkLease) => EgressPolicy | undefined = () => undefined): void {
     for (const lease of leases) {
       const address = parseAddress(lease.address);
       const held = this.held.get(lease.address);
@@ -141,7 +131,9 @@ export class Networks implements SandboxNetworks {
       }
       this.unclaimed.delete(address);
       const link = findLink(this.parts.kernel.router, leaseIndex(this.parts.plan, address));
-      this.hold(lease.address, lease, link?.group);
+      const egress = egressOf(lease);
+      this.hold(lease.address, lease, link?.group, undefined, egress);
+      if (egress) this.adoptNames(lease.address, egress);
     }
   }
 
@@ -149,19 +141,19 @@ export class Networks implements SandboxNetworks {
     const address = this.addressOf(lease);
     const { kernel, plan } = this.parts;
     this.pool.reserve(address);
-    this.hold(lease.address, lease, groupFor(egress), attachedProcess(netnsPid));
-    await this.lists.put(address, egress);
+    this.hold(lease.address, lease, groupFor(egress), attachedProcess(netnsPid), egress);
+    await this.permit(address, egress);
     plug(kernel, plan, { address, pid: netnsPid, mtu: this.mtu, egress });
   }
 
   async change(lease: NetworkLease, egress: EgressPolicy): Promise<void> {
     const address = this.addressOf(lease);
     const group = groupFor(egress);
-    await this.lists.put(address, egress);
+    await this.permit(address, egress);
     // One message, and the rules see every packet's link in its new group: connections that are open are refused from the next packet on.
     this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), group));
     const held = this.held.get(lease.address);
-    if (held) held.client.resolves = resolvesNames(group);
+    if (held) held.client.resolves = resolvedBy(group, egress);
     if (!isListed(group)) await this.lists.drop(address);
   }
 
@@ -184,8 +176,8 @@ export class Networks implements SandboxNetworks {
     const { kernel, plan } = this.parts;
     const index = leaseIndex(plan, address);
     const group = groupFor(egress);
-    await this.lists.put(address, egress);
-    this.hold(lease.address, lease, group, this.held.get(lease.address)?.process);
+    await this.permit(address, egress);
+    this.hold(lease.address, lease, group, this.held.get(lease.address)?.process, egress);
     kernel.router.request(newLinkRoute(address, index), setLinkGroup(index, group));
   }
 
@@ -199,6 +191,8 @@ export class Networks implements SandboxNetworks {
     this.unclaimed.delete(address);
     await this.unplugged.unplug(address, holdersOf(held?.process));
     await this.lists.drop(address);
+    // The address is free already; what cannot be told to the proxy now, an ended one has forgotten.
+    await this.proxy.set(lease.address, []).catch((error) => this.parts.config.logger.warn({ err: error }, "the egress proxy was ended"));
   }
 
   async close(): Promise<void> {
@@ -207,6 +201,7 @@ export class Networks implements SandboxNetworks {
     clearTimeout(this.timer);
     // A check that is under way may be writing rules: it must not write them after a release has removed them.
     await this.watching;
+    await this.proxy.close();
     this.forwarder.close();
     this.unplugged.close();
     closeKernel(this.parts.kernel);
@@ -216,6 +211,12 @@ export class Networks implements SandboxNetworks {
     await this.close();
     const { instance, network, runDirectory, logger } = this.parts.config;
     await releaseNetwork({ instance, network, logger, ...(runDirectory ? { runDirectory } : {}) });
+  }
+
+  private adoptNames(address: string, egress: EgressPolicy): void {
+    this.proxy
+      .set(address, hostRules(egress))
+      .catch((error) => this.parts.config.logger.error({ err: error, address }, "no names for a sandbox"));
   }
 
   private addressOf(lease: NetworkLease): Address {
@@ -230,8 +231,20 @@ export class Networks implements SandboxNetworks {
     return address;
   }
 
-  private hold(address: string, of: Pick<Held, "sandboxId" | "incarnation">, group: number | undefined, process?: Held["process"]): void {
-    const client = { address, resolves: resolvesNames(group) };
+  /** Puts in force what a sandbox may reach by its list and by name, before its link is in the group of the policy. */
+  private async permit(address: Address, egress: EgressPolicy): Promise<void> {
+    await this.lists.put(address, egress);
+    await this.proxy.set(formatAddress(address), hostRules(egress));
+  }
+
+  private hold(
+    address: string,
+    of: Pick<Held, "sandboxId" | "incarnation">,
+    group: number | undefined,
+    process?: Held["process"],
+    egress?: EgressPolicy,
+  ): void {
+    const client = { address, resolves: resolvedBy(group, egress) };
     this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, client });
   }
 

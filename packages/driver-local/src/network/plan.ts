@@ -1,5 +1,5 @@
 import { AppError } from "@boxyard/core";
-import { type EgressPolicy, permittedRanges } from "@boxyard/driver";
+import { type EgressPolicy, hostRules, permittedRanges } from "@boxyard/driver";
 import { type Address, type Network, networkSize, parseNetwork } from "./addresses.ts";
 
 /**
@@ -43,22 +43,28 @@ export const GROUP = {
   mostlyOpen: 5,
   /** May reach only the addresses that its list allows; the name server refuses its questions. */
   mostlyClosed: 6,
+  /** May reach the addresses that its list allows, and hosts by name through the egress proxy; the name server answers its questions for these names. */
+  named: 7,
 } as const;
 
 /** The groups of links whose sandboxes have a list. */
-export const LISTED: readonly number[] = [GROUP.mostlyOpen, GROUP.mostlyClosed];
+export const LISTED: readonly number[] = [GROUP.mostlyOpen, GROUP.mostlyClosed, GROUP.named];
 export const isListed = (group: number): boolean => LISTED.includes(group);
 
 /** The group of a sandbox's link. */
 export function groupFor(egress: EgressPolicy): number {
+  if (hostRules(egress).length > 0) return GROUP.named;
   const [range, ...more] = permittedRanges(egress);
   if (!range) return GROUP.offline;
   if (more.length === 0 && range.first === 0 && range.last === LAST_ADDRESS) return GROUP.online;
   return egress.internetAccess ? GROUP.mostlyOpen : GROUP.mostlyClosed;
 }
 
-/** Whether the name server answers a sandbox whose link is in this group. */
+/** Whether the name server answers all questions of a sandbox whose link is in this group. */
 export const resolvesNames = (group: number | undefined): boolean => group === GROUP.online || group === GROUP.mostlyOpen;
+
+/** Ports of the gateway where the egress proxy takes what sandboxes send to ports 80 and 443. Only connections that the router's rules lead there arrive. */
+export const EGRESS_PORTS = { http: 15_080, tls: 15_443 } as const;
 
 const LAST_ADDRESS = 2 ** 32 - 1;
 /** "by" in ASCII and two arbitrary bytes, so that no other program is likely to use the number. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { BLOCKED_NETWORKS } from "@boxyard/core";
 import { formatAddress, formatNetwork } from "./addresses.ts";
-import { GROUP, LISTED, type Plan } from "./plan.ts";
+import { EGRESS_PORTS, GROUP, LISTED, type Plan } from "./plan.ts";
 
 /**
  * The nftables rules. None names a single sandbox: they use the group of a link and the routing table of the router, so that they do not
@@ -44,6 +44,7 @@ function ruleset(table: string, body: string): Ruleset {
 }
 
 const listed = `{ ${LISTED.join(", ")} }`;
+const proxyPorts = `{ ${EGRESS_PORTS.http}, ${EGRESS_PORTS.tls} }`;
 const sandboxes = `{ ${[GROUP.online, GROUP.offline, ...LISTED].join(", ")} }`;
 
 /** Mark of a packet whose destination is on the list of its sandbox. Outside the numbers that `all_flows` uses. */
@@ -102,20 +103,35 @@ ${own}  }
     iifgroup != ${sandboxes} drop
     ip saddr != ${network} drop
     fib saddr . iif oif eq 0 drop comment "a sandbox sends only from the address that is routed to its link"
-    ip daddr ${gateway} notrack
+    ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 notrack
     meta mark set 0
     accept
   }
   chain raw_output {
     type filter hook output priority raw; policy accept;
-    ip saddr ${gateway} notrack
+    ip saddr ${gateway} meta l4proto { tcp, udp } th sport 53 notrack
+  }
+  chain output {
+    type filter hook output priority filter; policy accept;
+    oifname "${plan.routerUplink}" ct state new goto from_proxy
+  }
+  chain from_proxy {
+    ip daddr @blocked goto refuse
+    ip daddr @machine goto refuse
+    accept
   }
   chain input {
     type filter hook input priority filter; policy drop;
     iifname "lo" accept
     iifgroup ${sandboxes} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 goto names
+    iifgroup ${GROUP.named} ct status dnat ip daddr ${gateway} tcp dport ${proxyPorts} goto to_proxy
     iifgroup ${sandboxes} goto refuse
     ct state established,related accept
+  }
+  chain to_proxy {
+    ct state established accept
+    add @flows { ip saddr ct count over ${MAX_FLOWS} } goto refuse
+    accept
   }
   chain names {
     update @clients { ip saddr limit rate over ${DNS_RATE.perSandbox}/second burst ${2 * DNS_RATE.perSandbox} packets } drop

@@ -17,7 +17,14 @@ export function networkTests(subject: Subject): void {
       const lists = { allowOut: ["9.9.9.9", "1.0.0.0/8"], denyOut: ["9.9.9.0/24", "::/0"] };
       for (const internetAccess of [true, false, false]) await driver.setNetwork(handle, { internetAccess, ...lists });
       expect((await driver.keptSpec(handle)).network).toEqual({ internetAccess: false, ...lists });
-      expect(await codeOf(driver.setNetwork(handle, { internetAccess: true, allowOut: ["a.example"] }))).toBe("invalid_argument");
+      const named = { allowOut: ["9.9.9.9", "*.a.example", "b.example"], dnsServers: ["9.9.9.10"] };
+      for (const _ of [1, 2]) await driver.setNetwork(handle, { internetAccess: false, ...named });
+      expect((await driver.keptSpec(handle)).network).toEqual({ internetAccess: false, ...named });
+      for (const bad of [
+        { internetAccess: true, allowOut: ["a.example"] },
+        { internetAccess: false, allowOut: ["a..example"] },
+      ])
+        expect(await codeOf(driver.setNetwork(handle, bad))).toBe("invalid_argument");
       await subject().reopen();
       await subject().driver.recover(handle);
       await subject().driver.setNetwork(handle, { internetAccess: false });

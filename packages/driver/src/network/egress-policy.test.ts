@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { deniesAll, isEnforceable, isIPv6Network, MAX_EGRESS_ENTRIES, parseRange, permittedRanges } from "./egress-policy.ts";
+import { deniesAll, hostRules, isEnforceable, isIPv6Network, MAX_EGRESS_ENTRIES, parseRange, permittedRanges } from "./egress-policy.ts";
 
 const address = (text: string) => parseRange(text)?.first ?? -1;
 const range = (first: string, last: string) => ({ first: address(first), last: address(last) });
@@ -83,4 +83,19 @@ test("isEnforceable refuses too many entries and entries that are no networks", 
     { denyOut: ["1.2.3.4/33"] },
   ])
     expect([lists, isEnforceable({ internetAccess: true, ...lists })]).toEqual([lists, false]);
+});
+
+test("names are enforceable where all else is denied, and permit no address by themselves", () => {
+  const named = { internetAccess: false, allowOut: ["1.2.3.4", "*.A.example", "a.example.", "a.example"] };
+  expect([isEnforceable(named), hostRules(named)]).toEqual([true, ["*.a.example", "a.example"]]);
+  expect(permittedRanges(named)).toEqual([range("1.2.3.4", "1.2.3.4")]);
+  expect(isEnforceable({ internetAccess: false, allowOut: ["a/b"] })).toBe(false);
+});
+
+test("name servers are permitted beside names only, ten at most", () => {
+  const dnsServers = ["9.9.9.9"];
+  expect(permittedRanges({ internetAccess: false, allowOut: ["a.example"], dnsServers })).toEqual([range("9.9.9.9", "9.9.9.9")]);
+  expect(permittedRanges({ internetAccess: false, allowOut: ["1.2.3.4"], dnsServers })).toEqual([range("1.2.3.4", "1.2.3.4")]);
+  expect(isEnforceable({ internetAccess: false, dnsServers: Array(11).fill("9.9.9.9") })).toBe(false);
+  expect(isEnforceable({ internetAccess: false, dnsServers: ["9.9.9.0/24"] })).toBe(false);
 });

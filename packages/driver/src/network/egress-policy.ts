@@ -1,14 +1,24 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { parseHostRule } from "./host-names.ts";
 
 /** Addresses that a sandbox may reach. The same value from the request to the kernel's rules. */
 export interface EgressPolicy {
   /** False: packets leave the sandbox only as answers to the server's connections, and to `allowOut`. */
   readonly internetAccess: boolean;
-  /** IPv4 addresses and networks that may be reached, though `internetAccess` or `denyOut` says otherwise. Networks that are closed to every sandbox stay closed. */
+  /**
+   * IPv4 addresses and networks that may be reached, though `internetAccess` or `denyOut` says otherwise, and names of hosts (`parseHostRule`), which may
+   * be reached by HTTP on port 80 and TLS on port 443: the name in `Host` or in the server name indication decides. Names need `internetAccess: false`.
+   * Networks that are closed to every sandbox stay closed.
+   */
   readonly allowOut?: readonly string[];
   /** Addresses and networks that may not be reached. IPv6 ones deny nothing: no sandbox has IPv6. */
   readonly denyOut?: readonly string[];
+  /** IPv4 addresses of name servers that may be reached too while `allowOut` has a name. Without names it has no effect. */
+  readonly dnsServers?: readonly string[];
 }
+
+/** Entries of `dnsServers`. */
+export const MAX_DNS_SERVERS = 10;
 
 /** Entries of each list. The kernel's memory for them does not count against the sandbox. */
 export const MAX_EGRESS_ENTRIES = 256;
@@ -70,13 +80,21 @@ const rangesOf = (list: readonly string[] = []): AddressRange[] => list.flatMap(
 /** Whether a list of denied networks leaves no IPv4 address. */
 export const deniesAll = (denyOut: readonly string[]): boolean => without(rangesOf(denyOut)).length === 0;
 
+/** The rules for names of hosts in a policy, as `parseHostRule` gives them. */
+export const hostRules = ({ allowOut = [] }: EgressPolicy): readonly string[] => [
+  ...new Set(allowOut.filter((entry) => !parseRange(entry)).flatMap((entry) => parseHostRule(entry) ?? [])),
+];
+
 /** The addresses that a policy permits, lowest first, in ranges that do not touch: those of `allowOut`, and what is not denied. */
-export function permittedRanges({ internetAccess, allowOut, denyOut }: EgressPolicy): readonly AddressRange[] {
-  return merged([...rangesOf(allowOut), ...(internetAccess ? without(rangesOf(denyOut)) : [])]);
+export function permittedRanges(policy: EgressPolicy): readonly AddressRange[] {
+  const { internetAccess, allowOut, denyOut, dnsServers = [] } = policy;
+  const nameServers = dnsServers.length > 0 && hostRules(policy).length > 0 ? rangesOf(dnsServers) : [];
+  return merged([...rangesOf(allowOut), ...nameServers, ...(internetAccess ? without(rangesOf(denyOut)) : [])]);
 }
 
-/** Whether both lists are within their bound and every entry is one that can be enforced. */
-export function isEnforceable({ allowOut = [], denyOut = [] }: EgressPolicy): boolean {
-  if (Math.max(allowOut.length, denyOut.length) > MAX_EGRESS_ENTRIES) return false;
-  return allowOut.every(parseRange) && denyOut.every((entry) => parseRange(entry) || isIPv6Network(entry));
+/** Whether the lists are within their bounds and every entry is one that can be enforced. */
+export function isEnforceable({ internetAccess, allowOut = [], denyOut = [], dnsServers = [] }: EgressPolicy): boolean {
+  if (Math.max(allowOut.length, denyOut.length) > MAX_EGRESS_ENTRIES || dnsServers.length > MAX_DNS_SERVERS) return false;
+  const isAllowable = (entry: string) => parseRange(entry) !== undefined || (!internetAccess && parseHostRule(entry) !== undefined);
+  return allowOut.every(isAllowable) && denyOut.every((entry) => parseRange(entry) || isIPv6Network(entry)) && dnsServers.every(isIPv4);
 }

@@ -23,14 +23,19 @@ export interface LifecycleOptions {
 }
 
 /**
- * Rules for connections from a sandbox to the outside. Each list has at most 256 IPv4 addresses and networks. `allowOut` has priority over `denyOut`;
- * addresses in neither list are allowed. Private networks are always denied. If `denyOut` has `0.0.0.0/0`, names are not resolved either.
+ * Rules for connections from a sandbox to the outside. Each list has at most 256 entries. `allowOut` has priority over `denyOut`;
+ * addresses in neither list are allowed. Private networks are always denied. If `denyOut` has `0.0.0.0/0`, only names in `allowOut` are resolved.
  */
 export interface EgressRules {
-  /** `1.2.3.4`, `9.0.0.0/8`. Domains are refused. */
+  /**
+   * `1.2.3.4`, `9.0.0.0/8`; with `0.0.0.0/0` in `denyOut` also names: `example.com`, `*.example.com` (every name below it), `*`. A name is reached by HTTP
+   * on port 80 and HTTPS on port 443.
+   */
   readonly allowOut?: readonly string[] | undefined;
-  /** As `allowOut`. IPv6 networks are accepted without effect, because sandboxes have no IPv6. */
+  /** Addresses and networks. IPv6 networks are accepted without effect, because sandboxes have no IPv6. */
   readonly denyOut?: readonly string[] | undefined;
+  /** IPv4 addresses of name servers that may be reached while `allowOut` has a name, 10 at most. Default: none but the one in `/etc/resolv.conf`. */
+  readonly dnsServers?: readonly string[] | undefined;
 }
 
 /** Network access of a sandbox. The server refuses rules that it cannot enforce; it never ignores one. */
@@ -178,14 +183,14 @@ export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number,
 }
 
 export function updateSandboxNetwork(api: ApiClient, id: string, update: NetworkUpdate, options: RequestOptions): Promise<void> {
-  const { allowInternetAccess, allowOut, denyOut } = update;
+  const { allowInternetAccess, allowOut, denyOut, dnsServers } = update;
   return api.send({
     method: "PUT",
     path: sandboxPath(id, "/network"),
     what: `update network of sandbox ${id}`,
     notFoundReason: NO_SANDBOX,
     options,
-    body: { allowOut, denyOut, allow_internet_access: allowInternetAccess } satisfies wire.SandboxNetworkUpdateConfig,
+    body: { allowOut, denyOut, dnsServers, allow_internet_access: allowInternetAccess } satisfies wire.SandboxNetworkUpdateConfig,
     read: async () => undefined,
   });
 }

@@ -95,10 +95,10 @@ describe("errors", () => {
     [
       "POST",
       "/sandboxes",
-      { templateID: "base", network: { allowOut: ["1.1.1.1", "a.example"] } },
+      { templateID: "base", network: { allowOut: ["1.1.1.1", "a..example"] } },
       {},
       400,
-      "network.allowOut: 'a.example' is neither an IPv4 address nor a network; names are not supported yet",
+      "network.allowOut: 'a..example' is neither an IPv4 address, nor a network, nor a name of hosts (example.com, *.example.com, *)",
     ],
     [
       "POST",

@@ -6,10 +6,10 @@ import { Seconds, StringMap } from "./common.ts";
 const NetworkConfig = z
   .object({
     allowPublicTraffic: z.boolean().nullish(),
-    allowOut: z
-      .array(z.string())
-      .nullish()
-      .meta({ description: "IPv4 addresses and networks that are allowed, 256 at most. An allowed one is used before a denied one" }),
+    allowOut: z.array(z.string()).nullish().meta({
+      description:
+        "IPv4 addresses, networks and names of hosts (`example.com`, `*.example.com`, `*`) that are allowed, 256 at most. An allowed one is used before a denied one. Names need `0.0.0.0/0` in `denyOut`",
+    }),
     denyOut: z
       .array(z.string())
       .nullish()
@@ -17,7 +17,10 @@ const NetworkConfig = z
     egressProxy: z.looseObject({}).nullish(),
     maskRequestHost: z.string().nullish(),
     httpsPorts: z.array(z.int()).nullish(),
-    dnsServers: z.array(z.string()).nullish(),
+    dnsServers: z
+      .array(z.string())
+      .nullish()
+      .meta({ description: "IPv4 addresses of name servers that are allowed while `allowOut` has a name, 10 at most; none by default" }),
     rules: z.record(z.string(), z.unknown()).nullish(),
   })
   .meta(named("SandboxNetworkConfig"));

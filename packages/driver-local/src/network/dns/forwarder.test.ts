@@ -37,7 +37,7 @@ test("a sandbox gets an answer while others fill every place with unanswered que
   await forwarder.open();
   const sockets: { close(): void }[] = [];
   const from = async (address: string, onReply: (reply: Uint8Array) => void = () => {}) => {
-    clients.set(address, { address, resolves: true });
+    clients.set(address, { address, resolves: () => true });
     const socket = await Bun.udpSocket({
       hostname: address,
       connect: { hostname: "127.0.0.1", port },

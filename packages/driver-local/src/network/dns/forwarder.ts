@@ -4,7 +4,7 @@ import { hasErrno } from "../../sys/libc.ts";
 import { FrameReader, frame } from "./exchange.ts";
 import { FairShare } from "./fair-share.ts";
 import type { Resolver } from "./resolver.ts";
-import { MAX_QUERY_BYTES, makeError, parseQuery, type Query, RCODE } from "./wire.ts";
+import { MAX_QUERY_BYTES, makeError, nameOf, parseQuery, type Query, RCODE } from "./wire.ts";
 
 /** Bounds of what sandboxes can make the server hold, shared out by `FairShare`. Each question in flight costs one socket and about 10 KiB. */
 export const DNS_LIMITS = {
@@ -21,8 +21,8 @@ export const DNS_LIMITS = {
 /** A sandbox, as the forwarder sees it. A new object for every lease, so that a late answer never reaches the next holder of an address. */
 export interface DnsClient {
   readonly address: string;
-  /** False: every question is refused at once, on open connections too. Changes with the sandbox's rules. */
-  resolves: boolean;
+  /** Whether a question for this name may be asked; else it is refused at once, on open connections too. Changes with the sandbox's rules. */
+  resolves: (name: string) => boolean;
 }
 
 export interface ForwarderOptions {
@@ -134,7 +134,7 @@ export class Forwarder {
     const parsed = parseQuery(data);
     if (!parsed) return undefined;
     if ("refusal" in parsed) return parsed.refusal;
-    if (!client.resolves) return makeError(parsed.query, RCODE.REFUSED);
+    if (!client.resolves(nameOf(parsed.query))) return makeError(parsed.query, RCODE.REFUSED);
     const gaveUp = new AbortController();
     const leave = this.questions.enter(client, () => gaveUp.abort());
     if (!leave) return makeError(parsed.query, RCODE.SERVFAIL);

@@ -72,6 +72,17 @@ function endOfQuestion(bytes: Uint8Array): number | undefined {
   return at + 4 <= bytes.length ? at + 4 : undefined;
 }
 
+/** The name that a query asks for, as it was sent, without the final dot. Bytes outside of ASCII are one character each. */
+export function nameOf({ question }: Query): string {
+  const labels: string[] = [];
+  for (let at = 0; ; ) {
+    const length = question[at] ?? 0;
+    if (length === 0) return labels.join(".");
+    labels.push(Buffer.from(question.subarray(at + 1, at + 1 + length)).toString("latin1"));
+    at += 1 + length;
+  }
+}
+
 function parseOpt(bytes: Uint8Array, at: number): Query["edns"] {
   if (at + 11 > bytes.length || bytes[at] !== 0) return undefined;
   const view = viewOf(bytes);

@@ -1,7 +1,7 @@
 import dnsPacket from "dns-packet";
 import { frame } from "../dns/exchange.ts";
 
-/** For tests: a name server that answers 192.0.2.1 to everything, and misbehaves on request. */
+/** For tests: a name server that answers the address of `addresses`, or else 192.0.2.1, and misbehaves on request. */
 export interface NameServer {
   readonly asked: { readonly id: number; readonly port: number; readonly questions: number; readonly name: string }[];
   /** Says SERVFAIL. */
@@ -10,6 +10,8 @@ export interface NameServer {
   silent: boolean;
   /** Sends wrong answers before the right one. */
   lie: boolean;
+  /** Addresses of names. */
+  readonly addresses: Map<string, string>;
   reset(): void;
   stop(): void;
 }
@@ -36,6 +38,7 @@ export async function startNameServer(host: string): Promise<NameServer> {
     fail: false,
     silent: false,
     lie: false,
+    addresses: new Map(),
     reset() {
       state.asked.length = 0;
       state.fail = state.silent = state.lie = false;
@@ -51,7 +54,7 @@ export async function startNameServer(host: string): Promise<NameServer> {
     state.asked.push({ id: query.id ?? 0, port, questions: query.questions?.length ?? 0, name });
     if (state.silent) return [];
     if (state.fail) return [answer(query, "", { rcode: 2 })];
-    const right = answer(query, "192.0.2.1");
+    const right = answer(query, state.addresses.get(name.toLowerCase()) ?? "192.0.2.1");
     if (!state.lie) return [right];
     const wrongId = answer(query, "192.0.2.66", { id: ((query.id ?? 0) + 1) & 0xffff });
     return [wrongId, answer(query, "192.0.2.67", { name: "other.example" }), Buffer.from("rubbish"), right];

@@ -40,7 +40,8 @@ test("what cannot be enforced is refused by name, and nothing changes", async ()
   await put({ allow_internet_access: false });
   for (const [body, named] of [
     [{ allowOut: ["a.example"] }, "network.allowOut"],
-    [{ allowOut: ["*"], denyOut: ["0.0.0.0/0"] }, "network.allowOut"],
+    [{ allowOut: ["a..example"], denyOut: ["0.0.0.0/0"] }, "network.allowOut"],
+    [{ allowOut: ["*a.example"], denyOut: ["0.0.0.0/0"] }, "network.allowOut"],
     [{ allowOut: ["2001:db8::1"] }, "network.allowOut"],
     [{ allowOut: Array.from({ length: 257 }, () => "1.2.3.4") }, "network.allowOut"],
     [{ denyOut: Array.from({ length: 257 }, () => "1.2.3.4") }, "network.denyOut"],
@@ -48,7 +49,8 @@ test("what cannot be enforced is refused by name, and nothing changes", async ()
     [{ denyOut: ["::ffff:1.2.3.4"] }, "network.denyOut"],
     [{ egressProxy: { address: "a:1" } }, "network.egressProxy"],
     [{ rules: { "a.example": [] } }, "network.rules"],
-    [{ dnsServers: ["1.1.1.1"] }, "network.dnsServers"],
+    [{ dnsServers: ["::1"] }, "network.dnsServers"],
+    [{ dnsServers: Array(11).fill("1.1.1.1") }, "network.dnsServers"],
     [{ allow_internet_access: "no" }, "allow_internet_access"],
   ] as const) {
     const refused = await put(body);

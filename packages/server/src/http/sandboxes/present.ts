@@ -60,6 +60,7 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, { tokens, 
       ...(settings.maskRequestHost === undefined ? {} : { maskRequestHost: settings.maskRequestHost }),
       ...(settings.egress.allowOut && { allowOut: [...settings.egress.allowOut] }),
       ...(settings.egress.denyOut && { denyOut: [...settings.egress.denyOut] }),
+      ...(settings.egress.dnsServers && { dnsServers: [...settings.egress.dnsServers] }),
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
     // How a sandbox was paused is known only once the pause has ended.

@@ -1,5 +1,15 @@
+import { isIPv4 } from "node:net";
 import { AppError, type TeamId } from "@boxyard/core";
-import { deniesAll, type EgressPolicy, isIPv6Network, MAX_EGRESS_ENTRIES, parseRange } from "@boxyard/driver";
+import {
+  deniesAll,
+  type EgressPolicy,
+  hostRules,
+  isIPv6Network,
+  MAX_DNS_SERVERS,
+  MAX_EGRESS_ENTRIES,
+  parseHostRule,
+  parseRange,
+} from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { Lifecycle, TemplateVersion } from "../../store/index.ts";
 import type { CreateSandbox } from "./new-record.ts";
@@ -40,21 +50,31 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
 
 type Egress = Pick<NonNullable<Body["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
 
+/** A name opens nothing where all is open, and who gives one expects the rest to be closed. */
+const NAMES_NEED_DENIAL = "network.allowOut: names need all other traffic to be denied: add '0.0.0.0/0' to network.denyOut";
+
 /** The first egress rule that the server cannot enforce, as an error. */
 function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egress): AppError | undefined {
   if (egressProxy) return absent("network.egressProxy");
   if (rules && Object.keys(rules).length > 0) return absent("network.rules");
-  if (dnsServers) return absent("network.dnsServers");
-  return checkAllowed(allowOut ?? []) ?? checkDenied(denyOut ?? []);
+  return checkAllowed(allowOut ?? []) ?? checkDenied(denyOut ?? []) ?? checkNameServers(dnsServers ?? []);
+}
+
+function checkNameServers(dnsServers: readonly string[]): AppError | undefined {
+  if (dnsServers.length > MAX_DNS_SERVERS) return refuse(`network.dnsServers: more than ${MAX_DNS_SERVERS} entries`);
+  const bad = dnsServers.find((entry) => !isIPv4(entry));
+  return bad === undefined ? undefined : refuse(`network.dnsServers: '${bad.slice(0, 100)}' is no IPv4 address`);
 }
 
 function checkAllowed(allowOut: readonly string[]): AppError | undefined {
   if (allowOut.length > MAX_EGRESS_ENTRIES) return refuse(`network.allowOut: more than ${MAX_EGRESS_ENTRIES} entries`);
-  const bad = allowOut.find((entry) => !parseRange(entry));
+  const bad = allowOut.find((entry) => !parseRange(entry) && !parseHostRule(entry));
   if (bad === undefined) return undefined;
   const shown = bad.slice(0, 100);
   if (isIPv6Network(bad)) return refuse(`network.allowOut: '${shown}' cannot be allowed: sandboxes have no IPv6`, "not_supported");
-  return refuse(`network.allowOut: '${shown}' is neither an IPv4 address nor a network; names are not supported yet`, "not_supported");
+  return refuse(
+    `network.allowOut: '${shown}' is neither an IPv4 address, nor a network, nor a name of hosts (example.com, *.example.com, *)`,
+  );
 }
 
 function checkDenied(denyOut: readonly string[]): AppError | undefined {
@@ -68,9 +88,11 @@ function checkDenied(denyOut: readonly string[]): AppError | undefined {
 export function parseEgress(wanted: { allow_internet_access?: boolean | null | undefined; network?: Egress | undefined }): EgressPolicy {
   const problem = wanted.network && checkEgress(wanted.network);
   if (problem) throw problem;
-  const { allowOut, denyOut } = wanted.network ?? {};
+  const { allowOut, denyOut, dnsServers } = wanted.network ?? {};
   const internetAccess = wanted.allow_internet_access !== false && !deniesAll(denyOut ?? []);
-  return { internetAccess, ...(allowOut && { allowOut }), ...(denyOut && { denyOut }) };
+  const policy = { internetAccess, ...(allowOut && { allowOut }), ...(denyOut && { denyOut }), ...(dnsServers && { dnsServers }) };
+  if (internetAccess && hostRules(policy).length > 0) throw refuse(NAMES_NEED_DENIAL);
+  return policy;
 }
 
 const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));

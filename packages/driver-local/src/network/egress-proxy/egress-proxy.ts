@@ -1,0 +1,100 @@
+import { AppError, type Clock, SerialQueue } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import { type ProxyChild, startProxy } from "./child.ts";
+import { egressProxyCommand } from "./program.ts";
+
+export interface EgressProxyOptions {
+  /** The gateway of the sandboxes, where the proxy listens and where its name server is. */
+  readonly address: string;
+  readonly ports: { readonly http: number; readonly tls: number };
+  /** Runs `work` (synchronously) in the router's network namespace, to which a process that it starts belongs. */
+  readonly inNamespace: <T>(work: () => T) => T;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The user that owns nothing. */
+const NOBODY = 65_534;
+/** Wait before a proxy that ended by itself is started again: longer with each end in a row. */
+const AGAIN_MS = { first: 100, most: 10_000 } as const;
+
+/**
+ * The process that lets sandboxes reach hosts by name. It is started for the first sandbox that has names among its rules, and ends with the server. While
+ * there is none, connections to it are refused, so nothing is open by mistake.
+ */
+export class EgressProxy {
+  private readonly options: EgressProxyOptions;
+  /** The rules in force, by the address of the sandbox. A proxy that is started anew gets all of them. */
+  private readonly rules = new Map<string, readonly string[]>();
+  private readonly queue = new SerialQueue();
+  private child: ProxyChild | undefined;
+  private ends = 0;
+  private closed = false;
+
+  constructor(options: EgressProxyOptions) {
+    this.options = options;
+  }
+
+  /** True while the sandbox with this address has names among its rules. */
+  has(address: string): boolean {
+    return this.rules.has(address);
+  }
+
+  /**
+   * Puts the rules for names of a sandbox in force: when this resolves, open connections that they do not allow are cut. Without hosts the sandbox has none.
+   * Throws `unavailable`, reason `egress_proxy`, when the proxy cannot be started or does not answer; nothing is open by name then.
+   */
+  async set(address: string, hosts: readonly string[]): Promise<void> {
+    if (hosts.length === 0 && !this.rules.has(address)) return;
+    if (hosts.length > 0) this.rules.set(address, hosts);
+    else this.rules.delete(address);
+    await this.queue.run(async () => {
+      const { child } = this;
+      if (!child?.isAlive) {
+        // A proxy that is started has all rules. Where no sandbox has any, none is needed.
+        if (this.rules.size > 0) await this.start();
+        return;
+      }
+      await child.set(address, this.rules.get(address) ?? []).catch((cause) => this.fail(cause));
+    });
+  }
+
+  /** Ends the process. */
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.queue.run(async () => this.child?.end());
+  }
+
+  private async start(): Promise<void> {
+    if (this.closed) return;
+    const { address, ports, inNamespace, clock } = this.options;
+    const config = { address, httpPort: ports.http, tlsPort: ports.tls, nameServer: address, user: NOBODY };
+    const command = egressProxyCommand(JSON.stringify(config));
+    const child = inNamespace(() => startProxy(command, { clock, onEnd: (how) => this.onEnd(child, how) }));
+    this.child = child;
+    try {
+      await child.ready;
+      for (const [sandbox, hosts] of this.rules) await child.set(sandbox, hosts);
+    } catch (cause) {
+      this.fail(cause);
+    }
+    this.ends = 0;
+  }
+
+  /** A proxy that does not answer could go on with old rules, so it is ended. */
+  private fail(cause: unknown): never {
+    this.child?.kill();
+    throw new AppError("unavailable", "The egress proxy does not answer; try again in a moment", { reason: "egress_proxy", cause });
+  }
+
+  private onEnd(child: ProxyChild, how: string): void {
+    if (this.closed || this.child !== child) return;
+    const waitMs = Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** this.ends);
+    this.ends += 1;
+    this.options.logger.warn({ how, waitMs }, "the egress proxy ended; it is started again, and sandboxes reach nothing by name meanwhile");
+    void this.options.clock
+      .sleep(waitMs)
+      .then(() => this.queue.run(async () => (this.child?.isAlive || this.rules.size === 0 ? undefined : this.start())))
+      .catch((error) => this.options.logger.error({ err: error }, "the egress proxy can't be started"));
+  }
+}

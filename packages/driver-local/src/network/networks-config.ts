@@ -1,0 +1,19 @@
+import type { Clock } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+
+export interface NetworksConfig {
+  /** 8 hex digits, from instance.json. */
+  readonly instance: string;
+  /** The sandboxes' range, `10.208.0.0/16`, from instance.json; prefix /12 to /24. */
+  readonly network: string;
+  /** Directory in the data directory that holds the next address to give out; made if missing. */
+  readonly stateDirectory: string;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Machine-wide runtime directory; default `/run/boxyard`. */
+  readonly runDirectory?: string;
+  /** File with the machine's name servers; default `/etc/resolv.conf`. */
+  readonly resolvConf?: string;
+  /** How many connections the machine can track; default: the kernel's limit. */
+  readonly mostTracked?: number;
+}
