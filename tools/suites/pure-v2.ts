@@ -8,6 +8,7 @@ const FILES = [
   "packages/driver-local/src/isolation.hostile.test.ts",
   "packages/driver-local/src/limits.root.test.ts",
   "packages/driver-local/src/driver-runc.root.test.ts",
+  "packages/driver-local/src/held-memory.hostile.test.ts",
 ] as const;
 
 const LIMIT_MS = 1_500_000;
