@@ -10,6 +10,7 @@ import { DataPaths } from "../state/paths.ts";
 import { type ProcessIdentity, readRecord } from "../state/record.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
+import { testProgram } from "../testing/test-program.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 import { KEEP_FROZEN } from "./pause.ts";
 
@@ -28,12 +29,16 @@ describe("the trial of an image beside the frozen processes", () => {
   }, 600_000);
   afterEach(() => machine.destroyAll(), 60_000);
 
-  async function paused(atPause: (images: string) => void = () => {}) {
+  async function running() {
     const spec = machine.spec();
     const handle = await machine.boot(spec);
     const address = await machine.driver.address(handle);
     await initAgent(address);
     await startUnread(address, "exec sleep 1000");
+    return { spec, handle };
+  }
+  async function paused(atPause: (images: string) => void = () => {}) {
+    const { spec, handle } = await running();
     const { process } = recordOf(spec);
     const images = join(machine.dataDir, "pool/generations", spec.sandboxId, "1/images");
     machine.faults.before = (step) => (step === KEEP_FROZEN ? atPause(images) : undefined);
@@ -92,6 +97,23 @@ describe("the trial of an image beside the frozen processes", () => {
     const handle = await resume(spec);
     expect([await sleeps(handle), recordOf(spec).process]).toEqual([true, process]);
     expect(await doctorSays()).toMatchObject({ status: "ok" });
+  });
+
+  test.each([
+    ["after", "cloneDisk"],
+    ["before", "restoreForTrial"],
+    ["after", "restoreForTrial"],
+  ])("of a server that was killed %s %s is removed by the next one, which resumes the sandbox from its image", async (when, step) => {
+    const { spec } = await running();
+    await machine.close();
+    const argv = [process.execPath, testProgram("die-at-pause"), machine.dataDir, when, step, "true", JSON.stringify(spec), "1000", "1"];
+    const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
+    await child.exited;
+    expect([child.signalCode, directories().length]).toEqual(["SIGKILL", 2]);
+    await machine.reopen();
+    expect((await machine.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([spec.sandboxId]);
+    await eventually("the trial is gone", () => directories().length === 1);
+    expect(await sleeps(await resume(spec))).toBe(true);
   });
 
   test("is not made when it is resumed at once", async () => {
