@@ -46,6 +46,13 @@ describe("the trial of an image beside the frozen processes", () => {
     machine.faults.before = () => {};
     return { spec, handle, process: process as ProcessIdentity };
   }
+  /** Another server pauses the sandbox, and kills itself in the trial of its image. */
+  async function dieInTrial(when: string, step: string, spec: SandboxSpec) {
+    const argv = [process.execPath, testProgram("die-at-pause"), machine.dataDir, when, step, "true", JSON.stringify(spec), "1000", "1"];
+    const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
+    await child.exited;
+    expect([child.signalCode, directories().length]).toEqual(["SIGKILL", 2]);
+  }
   const recordOf = ({ sandboxId }: SandboxSpec) => {
     const record = readRecord(new DataPaths(machine.dataDir).state(sandboxId));
     if (!record) throw new Error("no record");
@@ -106,14 +113,23 @@ describe("the trial of an image beside the frozen processes", () => {
   ])("of a server that was killed %s %s is removed by the next one, which resumes the sandbox from its image", async (when, step) => {
     const { spec } = await running();
     await machine.close();
-    const argv = [process.execPath, testProgram("die-at-pause"), machine.dataDir, when, step, "true", JSON.stringify(spec), "1000", "1"];
-    const child = Bun.spawn(argv, { stdout: "ignore", stderr: "inherit" });
-    await child.exited;
-    expect([child.signalCode, directories().length]).toEqual(["SIGKILL", 2]);
+    await dieInTrial(when, step, spec);
     await machine.reopen();
     expect((await machine.driver.list()).map(({ sandboxId }) => sandboxId)).toEqual([spec.sandboxId]);
     await eventually("the trial is gone", () => directories().length === 1);
     expect(await sleeps(await resume(spec))).toBe(true);
+  });
+
+  test("of a server that was killed is gone when everything is released", async () => {
+    const { spec, handle } = await running();
+    await machine.close();
+    await dieInTrial("before", "restoreForTrial", spec);
+    await machine.reopen();
+    await machine.driver.destroy(handle);
+    await machine.driver.release();
+    expect(directories()).toEqual([]);
+    await machine.close();
+    await machine.reopen();
   });
 
   test("is not made when it is resumed at once", async () => {

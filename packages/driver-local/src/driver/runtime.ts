@@ -249,6 +249,8 @@ export class LocalRuntime implements RuntimeDriver {
     }
     for (const volume of all) await this.destroy(volume);
     this.parts.guard.close();
+    // What a killed server has left of a trial is in no list.
+    await this.remainders.close();
     this.parts.figures?.close();
     await this.parts.spareChildren.close();
     this.parts.forkServer.close();
