@@ -27,6 +27,8 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   build_failed: "The log above ends with the failed step; steps before it come from the cache at the next try.",
   dockerfile_unsupported: "docs/dockerfiles.md says what a Dockerfile for a template can have.",
   sandbox_not_found: "`boxyard sandbox list` shows the sandboxes there are.",
+  sandbox_name_taken: "`boxyard sandbox list` shows who has it; `boxyard rm NAME` ends that sandbox.",
+  sandbox_replaced: "`boxyard sandbox list` shows the sandbox that has the name now.",
   sandbox_ended: "It was killed or its time was up; `--timeout` of `sandbox create` gives it longer.",
   sandbox_not_running: "`boxyard sandbox list` shows the sandboxes there are.",
   not_enough_space:

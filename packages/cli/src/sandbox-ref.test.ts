@@ -43,10 +43,15 @@ test("a name goes before the beginning of an id, which only one may have", async
   await expect(resolveSandbox("i333", target)).rejects.toMatchObject({ reason: "sandbox_not_found" });
 });
 
-test("a name that is taken is refused, with a command that ends the one that has it", async () => {
+test("a sandbox's own name goes before names in metadata", async () => {
   add(SOURCE, "web");
-  add(FORK, "web");
-  const hint = expect.stringContaining("`boxyard rm i1111");
-  await expect(checkName("web", target)).rejects.toMatchObject({ reason: "name_taken", details: { hint } });
-  expect(await checkName("free", target)).toBe("free");
+  platform.named.set("web", OTHER);
+  expect(await resolveSandbox("web", target)).toBe(OTHER);
+  platform.named.clear();
+  expect(await resolveSandbox("web", target)).toBe(SOURCE);
+});
+
+test("what looks like an id, or stands for a path, is no name", () => {
+  expect(checkName("free")).toBe("free");
+  for (const name of [SOURCE, "a b", "a:b", "-a"]) expect(() => checkName(name)).toThrow("cannot be the name");
 });

@@ -4,35 +4,34 @@ import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connection } from "./connection.ts";
 import type { CliContext } from "./context.ts";
 
-/** Metadata that holds the name that `--name` gives a sandbox. */
-export const NAME_KEY = "name";
+/** Metadata that held the name that `--name` gave a sandbox, before sandboxes had names of their own. */
+const NAME_KEY = "name";
 /** What can be the beginning of an id, long enough to be meant as one. */
 const ID_PREFIX = /^i[a-z0-9]{2,19}$/;
 /** What `--name` takes: no id, and no part of a `SANDBOX:PATH`. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** Checks a name for a new sandbox, and that no other has it. */
-export async function checkName(name: string, target: ConnectionOptions): Promise<string> {
+/** Checks a name for a sandbox; whether another one has it, says the server. */
+export function checkName(name: string): string {
   if (!NAME.test(name) || isSandboxId(name)) {
     const message = `'${name}' cannot be the name of a sandbox: give up to 63 letters, digits, '.', '_' and '-', beginning with a letter or digit`;
     throw new AppError("invalid_argument", message, { reason: "usage" });
   }
-  const [taken] = await Sandboxes.list({ ...target, metadata: { [NAME_KEY]: name } }).nextItems();
-  if (!taken) return name;
-  const details = { hint: `\`boxyard rm ${taken.sandboxId}\` ends it.` };
-  throw new AppError("already_exists", `sandbox ${taken.sandboxId} has the name '${name}' already`, { reason: "name_taken", details });
+  return name;
 }
 
 /** True when the text can name a sandbox as `resolveSandbox` takes it; it may also be something else, a local path for example. */
 export const mayBeSandbox = (text: string): boolean => isSandboxId(text) || NAME.test(text);
 
 /**
- * The id of the sandbox that a person means: by its id, by the name that it was given, or by the beginning of its id where only one begins so.
- * A name goes before the beginning of an id. Several sandboxes can have one name: a fork keeps the metadata of its source. Throws `not_found`
- * for none and `invalid_argument` for several, with their ids.
+ * The id of the sandbox that a person means: by its id, by its name, by a name in its metadata, or by the beginning of its id where only one begins so,
+ * in this order. Several sandboxes can have one name in their metadata: a fork keeps the metadata of its source. Throws `not_found` for none and
+ * `invalid_argument` for several, with their ids.
  */
 export async function resolveSandbox(text: string, target: ConnectionOptions): Promise<string> {
   if (isSandboxId(text)) return text;
+  const own = NAME.test(text) ? await idOfName(text, target) : undefined;
+  if (own !== undefined) return own;
   const named: string[] = [];
   const begun: string[] = [];
   for await (const { sandboxId, metadata } of Sandboxes.list(target)) {
@@ -50,6 +49,18 @@ export async function resolveSandbox(text: string, target: ConnectionOptions): P
     details: { hint: found.sort().join("\n") },
   });
 }
+
+async function idOfName(name: string, target: ConnectionOptions): Promise<string | undefined> {
+  try {
+    return (await Sandboxes.getInfoByName(name, target)).sandboxId;
+  } catch (error) {
+    if (NO_SUCH.has((error as { reason?: unknown }).reason)) return undefined;
+    throw error;
+  }
+}
+
+/** No sandbox has the name, or the server is older than names. */
+const NO_SUCH: ReadonlySet<unknown> = new Set(["sandbox_not_found", "no_such_route"]);
 
 /** Connects to the sandbox that a person means. Its lifetime stays as it is: a connect never shortens it, and asks for one second. */
 export async function attachSandbox(text: string, context: CliContext, connect = connection): Promise<Sandbox> {

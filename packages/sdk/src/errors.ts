@@ -69,7 +69,7 @@ export class InvalidArgumentError extends BoxyardError {
   override name = "InvalidArgumentError";
 }
 
-/** Something that the call names does not exist. `reason` says what: `sandbox_not_found`, `file_not_found`, `process_not_found`, `template_not_found`. */
+/** Something that the call names does not exist. `reason` says what: `sandbox_not_found`, `sandbox_replaced`, `file_not_found`, `process_not_found`, `template_not_found`. */
 export class NotFoundError extends BoxyardError {
   override name = "NotFoundError";
 }
@@ -99,7 +99,7 @@ export class AbortError extends BoxyardError {
   override name = "AbortError";
 }
 
-/** The sandbox has ended: it was killed, or its lifetime was over. */
+/** The sandbox has ended: it was killed, or its lifetime was over. `reason` is `sandbox_replaced` if another sandbox has its name now. */
 export class SandboxEndedError extends BoxyardError {
   override name = "SandboxEndedError";
 }

@@ -48,9 +48,10 @@ export type { GitChange, GitFileStatus, GitStatus } from "./git/git-status.ts";
 export { type ApiKeyInfo, ApiKeys, type KeyScope, type NewApiKey, type NewKeyOptions } from "./keys/api-keys.ts";
 export { type NewTeam, type NewTeamOptions, type TeamInfo, Teams } from "./keys/teams.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
+export type { NamedOptions } from "./sandbox/named-api.ts";
 export { Paginator } from "./sandbox/paginator.ts";
 export type { PortAccess, PortFetchOpts } from "./sandbox/port-access.ts";
-export { type ForkResult, Sandbox } from "./sandbox/sandbox.ts";
+export { type ForkResult, Sandbox, type SandboxNamedOpts } from "./sandbox/sandbox.ts";
 export type {
   CreateOptions,
   EgressRules,
@@ -62,5 +63,6 @@ export type {
 } from "./sandbox/sandbox-api.ts";
 export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, SnapshotInfo } from "./sandbox/sandbox-info.ts";
 export type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox/sandbox-options.ts";
+export { SandboxPorts } from "./sandbox/sandbox-ports.ts";
 export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } from "./sandbox/snapshot-api.ts";
 export { SDK_VERSION } from "./version.ts";

@@ -23,8 +23,10 @@ import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Places } from "./sandboxes/create/places.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { LivingSandboxes } from "./sandboxes/engine/living.ts";
+import { MOST_FORMER } from "./sandboxes/engine/names.ts";
 import { Operations } from "./sandboxes/engine/operations.ts";
 import type { EngineNeeds } from "./sandboxes/engine/parts.ts";
+import { NamedSandboxes } from "./sandboxes/names/named-sandboxes.ts";
 import { Observations } from "./sandboxes/observations.ts";
 import type { Choose, Node, Placement } from "./sandboxes/placement.ts";
 import { SandboxService } from "./sandboxes/service.ts";
@@ -139,6 +141,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
   const serving = { ...making, ...made, ...rulesOf(config), snapshotKeeper, templates, store, events, volumes, operations };
+  const service = new SandboxService(serving);
   const context: ServerContext = {
     config,
     logger,
@@ -146,7 +149,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     store,
     templates,
     ...made,
-    sandboxes: new SandboxService(serving),
+    sandboxes: service,
+    named: new NamedSandboxes({ engine, sandboxes: service, clock }),
     observations: new Observations({ ...serving, sampler, liveness, logs: sandboxLogs }),
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
@@ -162,7 +166,10 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   watchStore(store, events, logger);
   const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
   const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId };
-  const adopt = () => adoptAll(restart, orphans, remaking);
+  const adopt = async () => {
+    engine.sandboxes.names.remember((await store.listFormerNames(MOST_FORMER)).reverse());
+    return adoptAll(restart, orphans, remaking);
+  };
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
   return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, liveness, sweep };
 }

@@ -6,7 +6,7 @@ import { EXIT } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
 import { collectEnv, parseSeconds } from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
-import { checkName, NAME_KEY } from "../sandbox-ref.ts";
+import { checkName } from "../sandbox-ref.ts";
 import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";
 
 interface RunOptions extends RemoteCommandOptions {
@@ -66,7 +66,7 @@ async function run(argv: readonly string[], options: RunOptions, context: CliCon
   const sandbox = await Sandbox.create(options.template, {
     ...target,
     timeoutMs: LEASE_MS,
-    ...(options.name === undefined ? {} : { metadata: { [NAME_KEY]: await checkName(options.name, target) } }),
+    ...(options.name === undefined ? {} : { name: checkName(options.name) }),
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
   const lease = renewLease(sandbox);

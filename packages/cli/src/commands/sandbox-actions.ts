@@ -7,7 +7,7 @@ import { EXIT, usageError } from "../errors.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
 import { bytes, duration } from "../output/units.ts";
-import { checkName, NAME_KEY, resolveSandbox } from "../sandbox-ref.ts";
+import { checkName, resolveSandbox } from "../sandbox-ref.ts";
 
 export interface CreateOptions {
   readonly timeout: number;
@@ -40,13 +40,14 @@ const KILLS_AT_ONCE = 8;
 
 export async function create(template: string | undefined, options: CreateOptions, context: CliContext): Promise<void> {
   const target = await connection(context);
-  const named = options.name === undefined ? {} : { [NAME_KEY]: await checkName(options.name, target) };
+  const name = options.name === undefined ? {} : { name: checkName(options.name) };
   const { sandboxId } = await Sandboxes.create({
     ...target,
     template: template ?? "base",
     timeoutMs: options.timeout * 1000,
     envs: options.env,
-    metadata: { ...options.metadata, ...named },
+    ...name,
+    metadata: options.metadata,
     lifecycle: { onTimeout: options.onTimeout, autoResume: options.autoResume },
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
@@ -68,6 +69,7 @@ export async function list(options: ListOptions, context: CliContext): Promise<v
   const now = Date.now();
   const row = (info: SandboxInfo) => [
     info.sandboxId,
+    info.sandboxName ?? "-",
     info.name ?? info.templateId,
     info.state,
     duration(now - info.startedAt.getTime()),
@@ -76,7 +78,7 @@ export async function list(options: ListOptions, context: CliContext): Promise<v
     bytes(info.memoryMB * 1024 * 1024),
     pairs(info.metadata),
   ];
-  const head = ["SANDBOX", "TEMPLATE", "STATE", "AGE", "ENDS IN", "CPUS", "MEMORY", "METADATA"];
+  const head = ["SANDBOX", "NAME", "TEMPLATE", "STATE", "AGE", "ENDS IN", "CPUS", "MEMORY", "METADATA"];
   await context.output.line(table([head, ...found.map(row)]));
 }
 
@@ -86,6 +88,7 @@ export async function info(text: string, options: { json?: boolean }, context: C
   if (options.json) return context.output.json(found);
   const rows = [
     ["sandbox", found.sandboxId],
+    ...(found.sandboxName === undefined ? [] : [["name", found.sandboxName]]),
     ["template", found.name ? `${found.name} (${found.templateId})` : found.templateId],
     ["state", found.health ? `${found.state}, unresponsive: its agent no longer answers` : found.state],
     ["started", found.startedAt.toISOString()],
@@ -174,6 +177,12 @@ export async function timeout(text: string, seconds: number, context: CliContext
   const { id, target } = await named(text, context);
   await Sandboxes.setTimeout(id, seconds * 1000, target);
   context.output.note(`sandbox ${id} ends in ${duration(seconds * 1000)}`);
+}
+
+export async function rename(text: string, name: string, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context);
+  await Sandboxes.rename(id, name === "" ? "" : checkName(name), target);
+  context.output.note(name === "" ? `sandbox ${id} has no name` : `sandbox ${id} has the name ${name}`);
 }
 
 export async function metrics(text: string, options: { json?: boolean }, context: CliContext): Promise<void> {

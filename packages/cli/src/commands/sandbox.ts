@@ -40,6 +40,12 @@ export function configure(command: Command, context: CliContext): void {
     .action((id: string, seconds: number) => actions.timeout(id, seconds, context));
 
   command
+    .command("rename <sandbox> <name>")
+    .description("Give a sandbox another name; an empty one takes its name away.")
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox rename SANDBOX web")
+    .action((id: string, name: string) => actions.rename(id, name, context));
+
+  command
     .command("metrics <sandbox>")
     .description("Show what a sandbox uses.")
     .option("--json", "print all samples as JSON")
@@ -103,7 +109,7 @@ function configureCreate(command: Command, context: CliContext): void {
     .addOption(new Option("--on-timeout <action>", "what happens at the end of the lifetime (default: kill)").choices(ON_TIMEOUT))
     .option("--auto-resume", "resume it, while it is paused, when a request comes for it")
     .option("-e, --env <KEY=VALUE>", "environment variable of every command, repeatable", collectEnv(context.config.env))
-    .option("--name <name>", "a name to find it by, kept in its metadata")
+    .option("--name <name>", "a name to find it by, which no other living sandbox has")
     .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)
     .option("--no-internet", "no connections from the sandbox to the outside")
     .option("--json", "print it as JSON")

@@ -60,7 +60,7 @@ async function fetchAgent(input: RequestInfo | URL, init?: RequestInit): Promise
 }
 
 /** State of a sandbox as seen from outside. */
-export type SandboxHealth = "running" | "ended" | "unreachable";
+export type SandboxHealth = "running" | "ended" | "replaced" | "unreachable";
 
 const PROBE_TIMEOUT_MS = 5000;
 
@@ -78,7 +78,10 @@ export async function probeHealth(address: AgentAddress, signal?: AbortSignal, t
     const response = await fetch(`${address.baseUrl}/health`, { headers: agentHeaders(address), signal: controller.signal });
     const text = await response.text();
     if (response.ok) return "running";
-    return response.status === 502 && !hasPort(text) ? "ended" : "unreachable";
+    if (response.status !== 502) return "unreachable";
+    const { port, error_code: reason } = problemOf(text);
+    if (port !== undefined) return "unreachable";
+    return reason === "sandbox_replaced" ? "replaced" : "ended";
   } catch {
     return "unreachable";
   } finally {
@@ -87,11 +90,11 @@ export async function probeHealth(address: AgentAddress, signal?: AbortSignal, t
   }
 }
 
-/** True for a 502 that names a port: then the sandbox runs, and nothing listens on the port. */
-function hasPort(text: string): boolean {
+/** Members of a 502. With a port the sandbox runs, and nothing listens on the port. */
+function problemOf(text: string): { readonly port?: unknown; readonly error_code?: unknown } {
   try {
-    return (JSON.parse(text) as { port?: unknown } | null)?.port !== undefined;
+    return (JSON.parse(text) as object | null) ?? {};
   } catch {
-    return false;
+    return {};
   }
 }

@@ -26,6 +26,8 @@ export interface ApiRequest<T> {
 
 /** Repeats after the first attempt; those that wait for an earlier attempt to end do not count. */
 const MAX_REPEATS = 3;
+/** An earlier attempt of this request, or another client that prepares the sandbox, is at work. */
+const IN_PROGRESS: ReadonlySet<string> = new Set(["idempotency_in_progress", "sandbox_in_setup"]);
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 10_000;
 
@@ -55,8 +57,8 @@ export class ApiClient {
         if ("value" in outcome) return outcome.value;
         mayBeDone ||= !outcome.nothingHappened;
         const waitMs = outcome.repeatAfterMs ?? Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2);
-        // The earlier attempt is still at work: only the deadline says when that takes too long.
-        const isCounted = outcome.error.reason !== "idempotency_in_progress";
+        // Others are still at work: only the deadline says when that takes too long.
+        const isCounted = !IN_PROGRESS.has(outcome.error.reason);
         if (!outcome.mayRepeat || (isCounted && counted >= MAX_REPEATS) || Date.now() + waitMs >= deadline) throw outcome.error;
         if (isCounted) counted++;
         await sleep(waitMs, scope.signal);

@@ -48,6 +48,10 @@ export async function lostConnection(
       const text = `${what}: the sandbox is not running any more (killed, or its time was up)`;
       return new SandboxEndedError(text, { ...options, reason: "sandbox_ended" });
     }
+    case "replaced": {
+      const text = `${what}: the sandbox has ended, and another one has its name now`;
+      return new SandboxEndedError(text, { ...options, reason: "sandbox_replaced" });
+    }
     case "restarted":
       return new ConnectionError(`${what}: the server was restarted; ${CUT} (${said})`, { ...options, reason: "server_restarted" });
     case "running":

@@ -11,12 +11,15 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
     title: "Sandboxes",
     names: [
       "Sandbox",
+      "SandboxPorts",
       "SandboxCreateOpts",
       "CreateOptions",
       "LifecycleOptions",
       "NetworkOptions",
       "EgressRules",
       "NetworkUpdate",
+      "SandboxNamedOpts",
+      "NamedOptions",
       "SandboxConnectOpts",
       "SandboxListOpts",
       "ListOptions",
@@ -197,7 +200,7 @@ function exportsOf(directory: string, below: string): Map<string, string> {
 
 /** The declaration of `name` with its docstring, without what is private. */
 function declarationOf(text: string, name: string): string {
-  const start = new RegExp(`^export (?:declare )?(?:class|interface|type|function|const) ${name}\\b`, "m").exec(text);
+  const start = new RegExp(`^export (?:declare )?(?:abstract )?(?:class|interface|type|function|const) ${name}\\b`, "m").exec(text);
   if (!start) throw new Error(`no declaration of ${name}`);
   const lines = text.slice(start.index).split("\n");
   const first = lines[0] ?? "";
@@ -214,7 +217,7 @@ function declarationOf(text: string, name: string): string {
 function withoutPrivate(lines: readonly string[]): string[] {
   const kept: string[] = [];
   for (const line of lines) {
-    if (!/^\s+private /.test(line)) kept.push(line);
+    if (!/^\s+(?:private|protected) /.test(line)) kept.push(line);
     else if (kept.at(-1)?.trim().endsWith("*/")) while (!kept.pop()?.trim().startsWith("/**"));
   }
   return kept;

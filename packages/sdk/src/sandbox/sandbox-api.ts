@@ -53,6 +53,8 @@ export interface NetworkUpdate extends EgressRules {
 }
 
 export interface CreateOptions {
+  /** A name that no other living sandbox of the team has: 1 to 63 letters, digits, `.`, `_` and `-`. */
+  readonly name?: string | undefined;
   /** Name or id of a template, or id of a snapshot. Default `base`. */
   readonly template?: string | undefined;
   /** Lifetime in milliseconds from now. Default 300000; `setTimeout` changes it. */
@@ -109,7 +111,6 @@ export async function createSandbox(api: ApiClient, opts: CreateOptions, options
 }
 
 function createRequest(opts: CreateOptions): ApiRequest<SandboxAccess> {
-  const { lifecycle } = opts;
   return {
     method: "POST",
     path: "/v2/sandboxes",
@@ -117,17 +118,22 @@ function createRequest(opts: CreateOptions): ApiRequest<SandboxAccess> {
     notFoundReason: "template_not_found",
     headers: { "Idempotency-Key": opts.idempotencyKey ?? randomKey() },
     repeatable: true,
-    body: {
-      templateID: opts.template ?? "base",
-      timeout: lifetimeSeconds(opts.timeoutMs ?? 300_000),
-      ...(opts.metadata ? { metadata: opts.metadata } : {}),
-      ...(opts.envs ? { envVars: opts.envs } : {}),
-      ...(opts.allowInternetAccess === undefined ? {} : { allow_internet_access: opts.allowInternetAccess }),
-      ...(opts.network ? { network: opts.network } : {}),
-      ...(lifecycle?.onTimeout ? { autoPause: lifecycle.onTimeout === "pause" } : {}),
-      ...(lifecycle?.autoResume === undefined ? {} : { autoResume: { enabled: lifecycle.autoResume } }),
-    } satisfies wire.NewSandboxV2,
+    body: { ...createBody(opts), ...(opts.name === undefined ? {} : { name: opts.name }) } satisfies wire.NewSandboxV2,
     read: async (response) => accessFromJson(await response.json()),
+  };
+}
+
+export function createBody(opts: Omit<CreateOptions, "name" | "idempotencyKey">): Omit<wire.NewSandboxV2, "name"> {
+  const { lifecycle } = opts;
+  return {
+    templateID: opts.template ?? "base",
+    timeout: lifetimeSeconds(opts.timeoutMs ?? 300_000),
+    ...(opts.metadata ? { metadata: opts.metadata } : {}),
+    ...(opts.envs ? { envVars: opts.envs } : {}),
+    ...(opts.allowInternetAccess === undefined ? {} : { allow_internet_access: opts.allowInternetAccess }),
+    ...(opts.network ? { network: opts.network } : {}),
+    ...(lifecycle?.onTimeout ? { autoPause: lifecycle.onTimeout === "pause" } : {}),
+    ...(lifecycle?.autoResume === undefined ? {} : { autoResume: { enabled: lifecycle.autoResume } }),
   };
 }
 

@@ -10,6 +10,8 @@ export interface SandboxInfo {
   readonly templateId: string;
   /** Name of the template, if it has one. */
   readonly name?: string;
+  /** The sandbox's own name, if it has one. */
+  readonly sandboxName?: string;
   readonly state: SandboxState;
   readonly startedAt: Date;
   /** End of the lifetime; for a paused sandbox, the time of the pause. */
@@ -91,10 +93,12 @@ export function snapshotFromJson(value: unknown): SnapshotInfo {
 export function infoFromJson(value: unknown): SandboxInfo {
   const json = unchecked<wire.ListedSandbox & Pick<wire.SandboxDetail, "health" | "lifecycle">>(value);
   const alias = text(json.alias);
+  const own = text(json.name);
   return {
     sandboxId: required(text(json.sandboxID), "sandboxID"),
     templateId: required(text(json.templateID), "templateID"),
     ...(alias === undefined ? {} : { name: alias }),
+    ...(own === undefined ? {} : { sandboxName: own }),
     state: json.state === "paused" ? "paused" : "running",
     startedAt: new Date(required(text(json.startedAt), "startedAt")),
     endAt: new Date(required(text(json.endAt), "endAt")),

@@ -1,25 +1,35 @@
-import { AGENT_PORT } from "@boxyard/spec";
 import { asyncDispose } from "../async-dispose.ts";
 import { Commands } from "../commands/commands.ts";
 import type { CallContext } from "../connection/agent-call.ts";
-import { type AgentAddress, agentBaseUrl, createSandboxTransport, probeHealth } from "../connection/agent-connection.ts";
+import { createSandboxTransport, probeHealth } from "../connection/agent-connection.ts";
 import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import { type Probe, probeOf } from "../connection/lost-connection.ts";
-import { type RequestOptions, RequestScope } from "../connection/request-scope.ts";
-import { type BoxyardError, ConnectionError } from "../errors.ts";
+import type { RequestOptions } from "../connection/request-scope.ts";
+import type { BoxyardError } from "../errors.ts";
 import { Files } from "../files/files.ts";
 import { Git } from "../git/git.ts";
 import { Pty } from "../pty/pty.ts";
 import { agentLog } from "./agent-log.ts";
-import { fileUrl } from "./file-url.ts";
+import { isRunning } from "./is-running.ts";
+import * as names from "./named-api.ts";
 import type { Paginator } from "./paginator.ts";
-import { domainOf, fetchPort, type PortAccess, type PortFetchOpts, portAccess, portUrl } from "./port-access.ts";
+import { newClaim, prepare } from "./prepare.ts";
 import * as calls from "./sandbox-api.ts";
 import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
-import type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
+import type { SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
+import { SandboxPorts } from "./sandbox-ports.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import * as snapshots from "./snapshot-api.ts";
+
+export interface SandboxNamedOpts extends ConnectionOptions, names.NamedOptions {
+  /** 1 to 63 letters, digits, `.`, `_` and `-`. One living or paused sandbox of a team has it. */
+  readonly name: string;
+  /** Prepares a sandbox that this call has created; other callers get it after that. */
+  readonly onCreate?: ((sandbox: Sandbox) => Promise<void> | void) | undefined;
+  /** Runs if this call has resumed the sandbox. Other callers do not wait for it. */
+  readonly onResume?: ((sandbox: Sandbox) => Promise<void> | void) | undefined;
+}
 
 /** One copy that `fork` made, or the error that prevented it. */
 export type ForkResult =
@@ -35,8 +45,7 @@ export type ForkResult =
  * const { stdout } = await sandbox.commands.run("echo hello");
  * ```
  */
-export class Sandbox {
-  readonly sandboxId: string;
+export class Sandbox extends SandboxPorts {
   /** Runs commands. */
   readonly commands: Commands;
   /** Runs terminal sessions. */
@@ -45,19 +54,10 @@ export class Sandbox {
   readonly files: Files;
   /** Works with git repositories. */
   readonly git: Git;
-  /** Value of the header `e2b-traffic-access-token`, which requests to the sandbox's ports need if the ports are not public. */
-  readonly trafficAccessToken: string | undefined;
-  private readonly api: ApiClient;
-  private readonly address: AgentAddress;
-  private readonly domain: string | undefined;
   private readonly metadata: CallContext["metadata"] & { readonly probe: Probe };
 
   private constructor(api: ApiClient, access: SandboxAccess) {
-    this.api = api;
-    this.sandboxId = access.sandboxId;
-    this.trafficAccessToken = access.trafficAccessToken;
-    this.domain = access.domain;
-    this.address = { sandboxId: access.sandboxId, accessToken: access.accessToken, baseUrl: agentBaseUrl(api.config) };
+    super(api, access);
     const transport = createSandboxTransport(this.address);
     this.metadata = { version: access.envdVersion, probe: probeOf(() => probeHealth(this.address), api.runs) };
     this.commands = new Commands(transport, api.config, this.metadata);
@@ -73,6 +73,29 @@ export class Sandbox {
     const opts = typeof first === "string" ? { ...second, template: first } : first;
     const api = new ApiClient(resolveConfig(opts));
     return new Sandbox(api, await calls.createSandbox(api, opts, {}));
+  }
+
+  /**
+   * Gets the sandbox of this name in your team: connects to it, resumes it if it is paused, or creates it. Of all callers at once one creates it and
+   * runs `onCreate`; the others wait for that, each up to its `requestTimeoutMs`. If `onCreate` fails, or its program ends, the sandbox is removed,
+   * and the next caller creates another.
+   *
+   * @throws ConnectionError, reason `sandbox_in_setup`, if another caller was not done in time.
+   */
+  static async getOrCreate(opts: SandboxNamedOpts): Promise<Sandbox> {
+    const { name, onCreate, onResume } = opts;
+    const api = new ApiClient(resolveConfig(opts));
+    const claim = onCreate && newClaim();
+    const { access, outcome } = await names.getOrCreateSandbox(api, name, opts, claim);
+    const sandbox = new Sandbox(api, access);
+    if (outcome === "created" && claim) {
+      await prepare(api, sandbox.sandboxId, claim, () => onCreate(sandbox)).catch(async (error: unknown) => {
+        await sandbox.kill().catch(() => {});
+        throw error;
+      });
+    }
+    if (outcome === "resumed") await onResume?.(sandbox);
+    return sandbox;
   }
 
   /** Connects to a running sandbox, or resumes a paused one. */
@@ -99,6 +122,11 @@ export class Sandbox {
   /** Sets a sandbox's lifetime, in milliseconds from now. It can be longer or shorter than before. */
   static setTimeout(sandboxId: string, timeoutMs: number, opts: ConnectionOptions = {}): Promise<void> {
     return Sandboxes.setTimeout(sandboxId, timeoutMs, opts);
+  }
+
+  /** Gives a sandbox another name; an empty one takes its name away. Throws `ConflictError`, reason `sandbox_name_taken`, if another sandbox has the name. */
+  static rename(sandboxId: string, name: string, opts: ConnectionOptions = {}): Promise<void> {
+    return Sandboxes.rename(sandboxId, name, opts);
   }
 
   /** Pauses a sandbox by id; see {@link Sandbox.pause}. */
@@ -220,80 +248,11 @@ export class Sandbox {
   }
 
   /** True if the sandbox's agent answers; false if the sandbox has ended or is paused. */
-  async isRunning(opts: RequestOptions = {}): Promise<boolean> {
-    const { config } = this.api;
-    const what = `ask sandbox ${this.sandboxId} for its health`;
-    const scope = new RequestScope(what, opts.requestTimeoutMs ?? config.requestTimeoutMs, [config.signal, opts.signal]);
-    try {
-      const health = await probeHealth(this.address, scope.signal, 0);
-      if (health !== "unreachable") return health === "running";
-      const message = `${what}: no clear answer from ${this.address.baseUrl}`;
-      throw scope.failure(undefined) ?? new ConnectionError(message, { code: "unavailable", reason: "network_failed" });
-    } finally {
-      scope.dispose();
-    }
-  }
-
-  /**
-   * Sends a request to a port of the sandbox. As with `fetch`, an answer of any status is returned (502 while no program listens on the port). The
-   * request goes to the server's own address, so it needs no name below `localhost` or of a wildcard domain.
-   *
-   * @param path - Path and query; begins with `/`.
-   * @throws ConnectionError if the server does not answer, AbortError if `signal` aborts.
-   */
-  fetch(port: number, path: string, opts: PortFetchOpts = {}): Promise<Response> {
-    return fetchPort(this.portAccess(port), port, path, opts);
-  }
-
-  /** Base URL and headers with which any HTTP or WebSocket client reaches a port of the sandbox through the server's own address. */
-  portAccess(port: number): PortAccess {
-    return portAccess(this.address, port, this.trafficAccessToken);
-  }
-
-  /**
-   * Base URL of a port of the sandbox below the server's own address, without a slash at the end. Clients need neither headers nor a host name of the
-   * sandbox. The program on the port must work below a path prefix (relative links); see docs/contract/routing.md, "A port by its path". If the ports
-   * are not public, requests still need the traffic token in a header ({@link Sandbox.portAccess}).
-   */
-  portUrl(port: number): string {
-    const { sandboxUrl, apiUrl } = this.api.config;
-    return portUrl(sandboxUrl ?? apiUrl, this.sandboxId, port);
-  }
-
-  /** Host name of a port of the sandbox, for clients outside. Use it with `http://` if the URL of the API begins so, else with `https://`. */
-  getHost(port: number): string {
-    return `${port}-${this.sandboxId}.${this.domain ?? domainOf(this.api.config)}`;
-  }
-
-  /**
-   * Base URL of a port of the sandbox, with the scheme of the API, for browsers and for machines that resolve the name. Node and Python do not
-   * resolve names below `localhost`: use {@link Sandbox.fetch} there, or a wildcard domain.
-   */
-  getUrl(port: number): string {
-    return `${new URL(this.api.config.apiUrl).protocol}//${this.getHost(port)}`;
-  }
-
-  /** A URL from which anyone can download this file. */
-  downloadUrl(path: string, opts: FileUrlOpts = {}): Promise<string> {
-    return this.fileUrl("read", path, opts);
-  }
-
-  /**
-   * A URL to which anyone can POST this file: its bytes with `Content-Type: application/octet-stream`, or a form (`multipart/form-data`) with
-   * the part `file`. Without `path`, any file can be sent as a form; the file name in the form is its path.
-   */
-  uploadUrl(path?: string, opts: FileUrlOpts = {}): Promise<string> {
-    return this.fileUrl("write", path, opts);
+  isRunning(opts: RequestOptions = {}): Promise<boolean> {
+    return isRunning(this.address, this.api.config, opts);
   }
 
   async [asyncDispose](): Promise<void> {
     await this.kill();
-  }
-
-  private async fileUrl(operation: "read" | "write", path: string | undefined, opts: FileUrlOpts): Promise<string> {
-    // With a domain the host name says which sandbox; without one the server finds it by the signature.
-    const { sandboxUrl, apiUrl, domain } = this.api.config;
-    const base = sandboxUrl ?? ((this.domain ?? domain) ? this.getUrl(AGENT_PORT) : apiUrl);
-    return fileUrl(base, { operation, path, accessToken: this.address.accessToken }, opts);
   }
 }

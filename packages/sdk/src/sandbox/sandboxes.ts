@@ -1,5 +1,6 @@
 import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
+import * as names from "./named-api.ts";
 import { Paginator } from "./paginator.ts";
 import * as calls from "./sandbox-api.ts";
 import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
@@ -26,6 +27,11 @@ export const Sandboxes = {
 
   setTimeout: (id: string, timeoutMs: number, opts: ConnectionOptions = {}): Promise<void> =>
     calls.setSandboxTimeout(apiOf(opts), id, timeoutMs, {}),
+
+  /** Throws `NotFoundError`, reason `sandbox_not_found`. */
+  getInfoByName: (name: string, opts: ConnectionOptions = {}): Promise<SandboxInfo> => names.getSandboxInfoByName(apiOf(opts), name, {}),
+
+  rename: (id: string, name: string, opts: ConnectionOptions = {}): Promise<void> => names.renameSandbox(apiOf(opts), id, name, {}),
 
   pause: (id: string, opts: ConnectionOptions & snapshots.PauseOptions = {}): Promise<boolean> =>
     snapshots.pauseSandbox(apiOf(opts), id, opts, {}),

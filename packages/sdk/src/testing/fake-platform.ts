@@ -28,6 +28,8 @@ interface FakeSandbox {
 export class FakePlatform {
   readonly seen: SeenRequest[] = [];
   readonly sandboxes = new Map<string, FakeSandbox>();
+  /** Ids by the names of sandboxes. */
+  readonly named = new Map<string, string>();
   readonly files = new Map<string, Uint8Array>();
   /** Answers to give to the next API requests instead of the real ones. */
   readonly nextAnswers: ((response: ServerResponse) => unknown)[] = [];
@@ -89,6 +91,7 @@ export class FakePlatform {
     const { method } = request;
     if (url.pathname.startsWith("/api-keys")) return this.keys(method, url.pathname.slice(10), body, response);
     const [, id = "", action = ""] = /^(?:\/v2)?\/sandboxes(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
+    if (id === "by-name" && this.named.has(action)) return sendJson(response, 200, detail(this.named.get(action) ?? "", OF_NAME));
     const json = body ? (JSON.parse(body) as Record<string, unknown>) : {};
     if (method === "POST" && !id) return this.create(request, json, response);
     if (method === "GET" && !id) return this.list(url, response);
@@ -216,6 +219,9 @@ const LOGS = [{ timestamp: "2026-01-01T00:00:00.000Z", level: "info", message: "
 function access(id: string): Record<string, unknown> {
   return { templateID: "base", sandboxID: id, clientID: "fake", envdVersion: "0.6.13", envdAccessToken: TOKEN };
 }
+
+/** What `named` points to. */
+const OF_NAME: FakeSandbox = { endAt: 0, metadata: {} };
 
 function detail(id: string, sandbox: FakeSandbox): Record<string, unknown> {
   const endAt = new Date(sandbox.endAt).toISOString();

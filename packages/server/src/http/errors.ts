@@ -34,6 +34,10 @@ const PUBLIC_REASONS = new Set([
   "team_exists",
   "team_in_use",
   "default_team",
+  "sandbox_name_taken",
+  "sandbox_replaced",
+  "sandbox_in_setup",
+  "setup_lost",
 ]);
 
 /** Whether clients may send the request again; `Retry-After` says when. */

@@ -33,7 +33,9 @@ const PLAIN: ReadonlySet<string> = new Set(
   `metadata envVars allow_internet_access autoPause autoPauseMemory autoResume network mcp iam timeout secure memory duration allowOut denyOut egressProxy
   dnsServers rules requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
   onBuildDone startCmd readyCmd restrictions startFromMemory secrets stages reference registry scopes expiresAt slug state order startedAfter limit start
-  end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps`.split(/\s+/),
+  end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done`.split(
+    /\s+/,
+  ),
 );
 
 let s: TestServer;
@@ -58,7 +60,7 @@ beforeAll(async () => {
     return reply;
   };
   const have = async (call: ReturnType<typeof as>, hidden: string) => {
-    const sandbox = (await call("POST", "/v2/sandboxes", { templateID: "base", metadata: { hidden } })).body;
+    const sandbox = (await call("POST", "/v2/sandboxes", { templateID: "base", metadata: { hidden }, name: `box-of-${hidden}` })).body;
     await call("POST", "/v2/sandboxes", { templateID: "base" });
     const snapshot = (await call("POST", `/sandboxes/${sandbox.sandboxID}/snapshots`, { name: "kept" })).body;
     const template = (await call("POST", "/v3/templates", { name: "built" })).body;
@@ -76,6 +78,7 @@ beforeAll(async () => {
   const templateId = snapshot.snapshotID.split(":")[0] as string;
   Object.assign(references, {
     sandboxID: { theirs: sandbox.sandboxID, unknown: "i00000000000000000000" },
+    sandboxName: { theirs: "box-of-theirs-alone", unknown: "box-of-nobody" },
     templateID: { theirs: template.templateID, unknown: "0000000000000000000z" },
     buildID: { theirs: template.buildID, unknown: crypto.randomUUID() },
     alias: { theirs: "victim/built", unknown: "victim/nothing" },
@@ -97,7 +100,12 @@ beforeAll(async () => {
   await as(victim.headers)("POST", "/volumes", { name: "data-of-victim", sizeMB: 8 });
   Object.assign(special, { "delete /templates/tags name": { theirs: "victim/kept", unknown: "victim/nothing" } });
   Object.assign(special, { "get /snapshots name": { theirs: "victim/kept", unknown: "victim/nothing" } });
-  Object.assign(own, { sandboxID: mine.sandbox.sandboxID, templateID: mine.template.templateID, buildID: mine.template.buildID });
+  Object.assign(own, {
+    sandboxID: mine.sandbox.sandboxID,
+    sandboxName: "box-of-mine",
+    templateID: mine.template.templateID,
+    buildID: mine.template.buildID,
+  });
   Object.assign(own, {
     volumeID: mine.volume.volumeID,
     apiKeyID: mine.key.id,
@@ -145,6 +153,8 @@ const BODIES: Readonly<Record<string, object>> = {
   "post /sandboxes/{sandboxID}/connect": { timeout: 60 },
   "post /sandboxes/{sandboxID}/timeout": { timeout: 60 },
   "post /sandboxes/{sandboxID}/rollback": { snapshotID: "none:default" },
+  "put /sandboxes/{sandboxID}/setup": { creator: "12345678" },
+  "patch /sandboxes/{sandboxID}": { name: "another" },
   "post /v3/templates": { name: "mine" },
   "post /templates/tags": { target: "built", tags: ["x"] },
   "delete /templates/tags": { name: "built", tags: ["x"] },

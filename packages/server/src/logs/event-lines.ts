@@ -15,6 +15,7 @@ const CAUSES: Readonly<Record<EndCause, string>> = {
   unresponsive: "its agent no longer answered",
   unfinished: "the server ended while it was being made",
   released: "the operator removed all sandboxes",
+  setup_abandoned: "the client that prepared it under its name has gone",
   owner_gone: "the server that built in it ended",
 };
 const ORDERLY: ReadonlySet<unknown> = new Set(["requested", "timeout", "released"]);

@@ -29,6 +29,11 @@ export const problems = {
       text: `No sandbox ${id} is running here. It may have ended or been paused, or the address may have a typing error.`,
     },
   }),
+  sandboxReplaced: (id: string): ProxyProblem => ({
+    status: 502,
+    body: { ...ids(id), message: "The sandbox has ended, and another one has its name now", error_code: "sandbox_replaced", code: 502 },
+    page: { title: "Sandbox ended", text: `The sandbox ${id} has ended, and another one has its name now.` },
+  }),
   portClosed: (id: string, port: number): ProxyProblem => ({
     status: 502,
     body: { ...ids(id), message: PORT_CLOSED_MESSAGE, port, code: 502 },

@@ -211,8 +211,10 @@ export class Front implements ClientHost {
     edit?: ExchangeEdit,
   ): Exchange {
     if (!route) {
-      const changing = this.options.routes.findChanging(id);
-      return this.refuse(request, client, changing ? refusalMeanwhile(request, changing, port) : problems.sandboxNotFound(id));
+      const { routes } = this.options;
+      const changing = routes.findChanging(id);
+      const gone = () => (routes.isReplaced(id) ? problems.sandboxReplaced(id) : problems.sandboxNotFound(id));
+      return this.refuse(request, client, changing ? refusalMeanwhile(request, changing, port) : gone());
     }
     const problem = refusal(request, route, port);
     if (problem) return this.refuse(request, client, problem);

@@ -49,6 +49,8 @@ export class RouteTable {
   private readonly routes = new Map<string, Route>();
   private readonly sleepers = new Map<string, Sleeper>();
   private readonly changing = new Map<string, Guarded>();
+  /** Whether a sandbox has ended, and another has its name now. */
+  isReplaced: (sandboxId: string) => boolean = () => false;
   private readonly onRemoved: (route: Route) => void;
 
   constructor(onRemoved: (route: Route) => void = () => {}) {

@@ -4,6 +4,12 @@ import { isStoreAway } from "../store/store-fault.ts";
 
 export { sandboxNotFound } from "@boxyard/core";
 
+/** The error for a sandbox that has ended, and whose name another sandbox of the team has now. */
+export const sandboxReplaced = (id: string, { id: now, name }: { readonly id: string; readonly name?: string | undefined }) =>
+  new AppError("not_found", `Sandbox ${id} has ended, and sandbox ${now} has its name '${name}' now: connect to that one`, {
+    reason: "sandbox_replaced",
+  });
+
 /** Reasons of the driver for a fork server or child that ended or hung: the next try has a new one. */
 const HELPER = new Set(["fork_server_ended", "child_hung"]);
 const isOfHelper = (error: unknown): boolean => error instanceof AppError && HELPER.has(error.reason);
@@ -31,6 +37,7 @@ export function createFailure(error: unknown, how: CreateEnd): AppError {
     return new AppError("aborted", "The sandbox was ended while it was being created", { reason: "ended_during_create", cause: error });
   }
   if (how.caller.aborted) return new AppError("canceled", "The client has gone", { reason: "client_gone", cause: error });
+  if (isAppError(error, "sandbox_name_taken")) return error;
   // The store's own reason says more than that there is no room.
   if (error instanceof AppError && error.reason.startsWith("store_")) return error;
   if (isAppError(error, "image_not_found")) {

@@ -1,7 +1,7 @@
 import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import type { EgressPolicy } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import { isStoreFault, type SandboxRecord, type Store, type TemplateSpec } from "../store/index.ts";
+import { isStoreFault, type SandboxRecord, type Setup, type Store, type TemplateSpec } from "../store/index.ts";
 import { volumesOfCreate } from "../volumes/mounts.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import type { Admission } from "./create/admission.ts";
@@ -40,6 +40,8 @@ export interface CreateOptions {
   readonly idempotencyKey?: string | undefined;
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
+  /** The caller prepares the sandbox before others get it by its name. */
+  readonly setup?: Setup | undefined;
 }
 
 export interface ResumeWish {
@@ -67,12 +69,13 @@ export class SandboxService {
   }
 
   /** Makes a sandbox and returns when it runs. When this throws, the sandbox is removed, or the sweep removes it. */
-  async create(teamId: TeamId, body: NewSandbox, { version: api, idempotencyKey, signal }: CreateOptions): Promise<SandboxRecord> {
+  async create(teamId: TeamId, body: NewSandbox, { version: api, idempotencyKey, signal, setup }: CreateOptions): Promise<SandboxRecord> {
     const { templates, snapshotCatalog, admission, store, clock, maxTimeoutHours } = this.parts;
     const version = templates.resolve(teamId, body.templateID);
     const asked = toCreateSandbox(body, teamId, version, maxTimeoutHours);
     const volumes = await volumesOfCreate(this.parts.volumes, teamId, body.volumeMounts, version);
-    const wanted = { ...asked, volumes, envVars: { ...snapshotCatalog.envOf(version.spec), ...asked.envVars } };
+    const settings = { ...asked.settings, ...(setup && { setup }) };
+    const wanted = { ...asked, settings, volumes, envVars: { ...snapshotCatalog.envOf(version.spec), ...asked.envVars } };
     // The memory that a build has kept is of a sandbox without volumes.
     const images = volumes.length === 0 ? this.brokenImages : undefined;
     // With a key the client may ask again for the answer, so a lost connection does not abort the create.
@@ -216,9 +219,7 @@ export class SandboxService {
 
   /** A sandbox of the team in any state. Throws `not_found`. */
   private own(teamId: TeamId, id: SandboxId): Sandbox {
-    const sandbox = this.parts.engine.sandboxes.findOf(teamId, id);
-    if (!sandbox) throw sandboxNotFound(id);
-    return sandbox;
+    return this.parts.engine.sandboxes.ownOf(teamId, id);
   }
 }
 

@@ -181,4 +181,14 @@ export const MIGRATIONS: readonly Migration[] = [
       "CREATE INDEX operations_by_end ON operations (finished_at)",
     ],
   },
+  {
+    version: 14,
+    name: "names of sandboxes",
+    statements: [
+      // Earlier sandboxes have none: what the command line called a name was metadata, which several sandboxes can share.
+      "ALTER TABLE sandboxes ADD COLUMN name TEXT",
+      // A sandbox that is being removed does not keep its name from the next one, however long that takes.
+      `CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes (team_id, name) WHERE name IS NOT NULL AND state NOT IN ('killing', 'dead')`,
+    ],
+  },
 ];

@@ -17,7 +17,8 @@ export type EndCause =
   | "unfinished"
   | "released"
   | "owner_gone"
-  | "unresponsive";
+  | "unresponsive"
+  | "setup_abandoned";
 
 /** The part of a sandbox's record that never changes after its creation. */
 export interface SandboxFacts {
@@ -63,6 +64,14 @@ export interface Lifecycle {
   readonly wakes: boolean;
 }
 
+/** A client prepares a sandbox that it has got by name, before others get it. */
+export interface Setup {
+  /** The client's own random word: who repeats it is the same client. */
+  readonly creator: string;
+  /** Until when the client has to renew this, milliseconds since 1970; then the sandbox is removed. */
+  readonly until: number;
+}
+
 /** The part of a sandbox's record that can change while the sandbox lives. */
 export interface SandboxSettings {
   readonly metadata: Readonly<Record<string, string>>;
@@ -74,6 +83,8 @@ export interface SandboxSettings {
   readonly lifecycle?: Lifecycle;
   /** What the pause has kept; set while the sandbox pauses, is paused or resumes. */
   readonly pauseMode?: PauseMode;
+  /** Set until the client that made the sandbox by name has prepared it. */
+  readonly setup?: Setup;
 }
 
 /**
@@ -91,6 +102,8 @@ export interface SandboxRecord {
   readonly state: SandboxState;
   readonly reason?: EndCause;
   readonly incarnation: number;
+  /** No other sandbox of the team has it, but those whose removal has begun. */
+  readonly name?: string | undefined;
   /** Wall times in milliseconds. */
   readonly createdAt: number;
   readonly startedAt?: number;

@@ -18,6 +18,7 @@ const COLUMNS: { readonly [K in keyof Required<SandboxChange>]: (value: Required
     settings: (value) => ({ settings: JSON.stringify(storedSettings(value)) }),
     owner: ownerColumns,
     checkpointId: (value) => ({ checkpoint_id: value }),
+    name: (value) => ({ name: value ?? null }),
   };
 
 function ownerColumns(owner: SandboxOwner): Readonly<Record<string, unknown>> {
@@ -40,6 +41,7 @@ export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, u
     state: record.state,
     reason: record.reason ?? null,
     incarnation: record.incarnation,
+    name: record.name ?? null,
     created_at: record.createdAt,
     started_at: record.startedAt ?? null,
     end_at: record.endAt,
@@ -64,6 +66,7 @@ export function sandboxOf(row: Row, secrets: Secrets, node: string): SandboxReco
     state: text(row.state) as SandboxState,
     ...(row.reason === null ? {} : { reason: text(row.reason) as EndCause }),
     incarnation: num(row.incarnation),
+    ...(row.name === null ? {} : { name: text(row.name) }),
     createdAt: num(row.created_at),
     ...(startedAt === undefined ? {} : { startedAt }),
     endAt: num(row.end_at),
@@ -103,8 +106,16 @@ function factsAndSettings(stored: SandboxFacts, settings: string): { facts: Sand
 }
 
 /** The values of a new sandbox for its event; without its environment and its init key, which are secrets. */
-export function insertedDetail({ state, owner, templateId, facts, settings }: SandboxRecord): EventDetail {
-  return { state, owner, templateId, alias: facts.alias, resources: facts.resources, internetAccess: settings.egress.internetAccess };
+export function insertedDetail({ state, owner, name, templateId, facts, settings }: SandboxRecord): EventDetail {
+  return {
+    ...(name !== undefined && { name }),
+    state,
+    owner,
+    templateId,
+    alias: facts.alias,
+    resources: facts.resources,
+    internetAccess: settings.egress.internetAccess,
+  };
 }
 
 /** The old and new values of a change, for its event. */
@@ -113,4 +124,9 @@ export function changedDetail(change: SandboxChange, before: SandboxChange): { b
   return { before: flat(old), after: flat(change) };
 }
 
-const flat = ({ settings, ...rest }: SandboxChange): EventDetail => ({ ...rest, ...(settings && storedSettings(settings)) });
+/** Without the creator of a set-up, who is known by a secret word. */
+function flat({ settings, ...rest }: SandboxChange): EventDetail {
+  if (!settings) return rest;
+  const { setup, ...others } = storedSettings(settings);
+  return { ...rest, ...others, ...(setup && { setupUntil: setup.until }) };
+}

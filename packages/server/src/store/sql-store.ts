@@ -1,10 +1,12 @@
 import { type Clock, newTeamId, type SandboxId, type SandboxState, systemClock, type TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { CheckpointRows } from "./checkpoint-rows.ts";
-import { idempotencyOf, KeyRows } from "./key-rows.ts";
+import { claimKey } from "./idempotency-rows.ts";
+import { KeyRows } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
 import { OperationRows } from "./operation-rows.ts";
 import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
+import { checkNameIsFree, checkRename, formerNames } from "./sandbox-names.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";
 import { forgetOldPages, Secrets } from "./secrets.ts";
@@ -13,7 +15,7 @@ import { SqlEventStore } from "./sql-event-store.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
 import { type Row, text } from "./sql-values.ts";
-import type { SandboxChange, Store, StoreTransaction } from "./store.ts";
+import type { FormerName, SandboxChange, Store, StoreTransaction } from "./store.ts";
 import { isDiskFull, storeFault } from "./store-fault.ts";
 import { makePrivate, StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
@@ -169,6 +171,7 @@ export class SqlStore implements Store {
   async insertSandbox(record: SandboxRecord): Promise<void> {
     const values = { ...rowOf(record, this.secrets), node: this.node };
     await this.session.transaction(async (tx) => {
+      await checkNameIsFree(tx, record.teamId, record.name, record.id);
       await tx.sql`INSERT INTO sandboxes ${tx.sql(values)}`;
       tx.record({ action: `sandbox.${record.state}`, targetId: record.id, teamId: record.teamId, after: insertedDetail(record) });
     });
@@ -186,6 +189,7 @@ export class SqlStore implements Store {
 
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean> {
     return this.session.transaction(async (tx) => {
+      await checkRename(tx, id, change.name);
       const [row] = (await tx.sql`UPDATE sandboxes SET ${tx.sql(changedColumns(change))} WHERE id = ${id} AND state IN ${tx.sql([...from])}
         RETURNING team_id`) as Row[];
       if (!row) return false;
@@ -193,6 +197,10 @@ export class SqlStore implements Store {
       tx.record({ action: `sandbox.${change.state ?? "changed"}`, targetId: id, teamId: text(row.team_id) as TeamId, ...detail });
       return true;
     });
+  }
+
+  listFormerNames(limit: number): Promise<FormerName[]> {
+    return formerNames(this.session, limit);
   }
 
   async claimSandboxes(ids: readonly SandboxId[]): Promise<number> {
@@ -235,21 +243,8 @@ export class SqlStore implements Store {
     });
   }
 
-  async claimKey(record: IdempotencyRecord): Promise<IdempotencyRecord | undefined> {
-    const { teamId, key } = record;
-    const values = {
-      team_id: teamId as string,
-      key,
-      fingerprint: record.fingerprint,
-      sandbox_id: record.sandboxId as string,
-      created_at: record.createdAt,
-    };
-    const won = await this.session
-      .sql`INSERT INTO idempotency ${this.session.sql(values)} ON CONFLICT (team_id, key) DO NOTHING RETURNING key`;
-    if (won.length === 1) return undefined;
-    const [row] = await this.session.sql`SELECT * FROM idempotency WHERE team_id = ${teamId} AND key = ${key}`;
-    // Another caller has dropped the claim between the two statements: claim again.
-    return row ? idempotencyOf(row) : this.claimKey(record);
+  claimKey(record: IdempotencyRecord): Promise<IdempotencyRecord | undefined> {
+    return claimKey(this.session, record);
   }
 
   async dropKey(teamId: TeamId, key: string, sandboxId: SandboxId): Promise<void> {

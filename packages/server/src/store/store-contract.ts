@@ -6,6 +6,7 @@ import { operationRowsContract } from "./operation-rows-contract.ts";
 import type { TemplateSpec } from "./records.ts";
 import { keyRecord, sampleRecord } from "./sample-record.ts";
 import type { SandboxLogQuery } from "./sandbox-log-store.ts";
+import { sandboxNamesContract } from "./sandbox-names-contract.ts";
 import type { Store } from "./store.ts";
 import { templateStoreContract } from "./template-store-contract.ts";
 import { volumeRowsContract } from "./volume-rows-contract.ts";
@@ -215,6 +216,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       },
     );
 
+    sandboxNamesContract(() => store);
     for (const rowsContract of [volumeRowsContract, checkpointRowsContract, operationRowsContract]) {
       rowsContract(
         () => store,

@@ -65,7 +65,7 @@ export interface Store {
   /** The logs of sandboxes. */
   readonly sandboxLogs: SandboxLogStore;
 
-  /** Throws when the id exists. */
+  /** Throws when the id exists, and `already_exists`, reason `sandbox_name_taken`, when a sandbox of the team has the name. */
   insertSandbox(record: SandboxRecord): Promise<void>;
   /** The record of a sandbox of any node; undefined if there is none. */
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
@@ -76,6 +76,8 @@ export interface Store {
    * that the change replaces, as far as the caller knows them.
    */
   updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean>;
+  /** The newest dead sandboxes that had names, at most `limit`. */
+  listFormerNames(limit: number): Promise<FormerName[]>;
   /**
    * Gives sandboxes of this machine, which are not dead and belong to another node, to this node: the data directory has lost its node id. Returns
    * how many of the ids the store knows.
@@ -98,5 +100,11 @@ export interface Store {
 export type StoreTransaction = Omit<Store, "lock" | "close">;
 
 export type SandboxChange = Partial<
-  Pick<SandboxRecord, "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner" | "checkpointId">
+  Pick<
+    SandboxRecord,
+    "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner" | "checkpointId" | "name"
+  >
 >;
+
+/** A sandbox that has ended, and its name. */
+export type FormerName = Pick<SandboxRecord, "id" | "teamId"> & { readonly name: string };

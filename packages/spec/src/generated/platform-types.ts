@@ -9,6 +9,7 @@ export type Sandbox = {
   readonly envdAccessToken: string;
   readonly trafficAccessToken?: string | undefined;
   readonly domain?: string | undefined;
+  readonly name?: string | undefined;
 };
 
 export type Error = {
@@ -31,6 +32,7 @@ export type NewSandbox = {
   readonly mcp?: Readonly<Record<string, unknown>> | null | undefined;
   readonly iam?: Readonly<Record<string, unknown>> | undefined;
   readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
+  readonly name?: string | undefined;
   readonly timeout?: number | undefined;
   readonly secure?: boolean | undefined;
 };
@@ -66,6 +68,7 @@ export type NewSandboxV2 = {
   readonly mcp?: Readonly<Record<string, unknown>> | null | undefined;
   readonly iam?: Readonly<Record<string, unknown>> | undefined;
   readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
+  readonly name?: string | undefined;
   readonly timeout?: number | undefined;
 };
 
@@ -74,6 +77,7 @@ export type ListedSandbox = {
   readonly sandboxID: string;
   readonly clientID: string;
   readonly alias?: string | undefined;
+  readonly name?: string | undefined;
   readonly startedAt: string;
   readonly endAt: string;
   readonly cpuCount: number;
@@ -109,6 +113,7 @@ export type SandboxDetail = {
   readonly sandboxID: string;
   readonly clientID: string;
   readonly alias?: string | undefined;
+  readonly name?: string | undefined;
   readonly startedAt: string;
   readonly endAt: string;
   readonly cpuCount: number;
@@ -161,6 +166,50 @@ export type SandboxNetworkUpdateConfig = {
   readonly dnsServers?: readonly string[] | null | undefined;
   readonly rules?: Readonly<Record<string, unknown>> | null | undefined;
   readonly allow_internet_access?: boolean | null | undefined;
+};
+
+export type NamedSandbox = {
+  readonly templateID: string;
+  readonly sandboxID: string;
+  readonly clientID: string;
+  readonly envdVersion: string;
+  readonly alias?: string | undefined;
+  readonly envdAccessToken: string;
+  readonly trafficAccessToken?: string | undefined;
+  readonly domain?: string | undefined;
+  readonly name?: string | undefined;
+  readonly outcome: "created" | "resumed" | "running";
+};
+
+export type NewNamedSandbox = {
+  readonly templateID: string;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly envVars?: Readonly<Record<string, string>> | undefined;
+  readonly allow_internet_access?: boolean | undefined;
+  readonly autoPause?: boolean | undefined;
+  readonly autoPauseMemory?: boolean | undefined;
+  readonly autoResume?: {
+    readonly enabled: boolean;
+  } | undefined;
+  readonly network?: SandboxNetworkConfig | undefined;
+  readonly mcp?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly iam?: Readonly<Record<string, unknown>> | undefined;
+  readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
+  readonly timeout?: number | undefined;
+  readonly setup?: {
+    readonly creator: string;
+    readonly leaseSeconds?: number | undefined;
+  } | undefined;
+};
+
+export type SandboxSetup = {
+  readonly creator: string;
+  readonly leaseSeconds?: number | undefined;
+  readonly done?: boolean | undefined;
+};
+
+export type SandboxUpdate = {
+  readonly name: "" | string;
 };
 
 export type SandboxPauseRequest = {

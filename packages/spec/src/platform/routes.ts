@@ -4,6 +4,7 @@ import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
 import { imageRoutes } from "./image-transfer.ts";
 import { keyRoutes } from "./key.ts";
+import { nameRoutes } from "./name-routes.ts";
 import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
@@ -173,6 +174,7 @@ export const routes = {
     request: { params: SandboxPath, body: body(s.NetworkUpdate) },
     responses: { 204: none("The rules are in force, also for connections that are open"), ...errors(400, 404, 409, 501) },
   }),
+  ...nameRoutes,
   ...snapshotRoutes,
   ...sandboxLogRoutes,
   ...templateRoutes,

@@ -37,6 +37,12 @@ const VolumeMount = z
   })
   .meta(named("SandboxVolumeMount"));
 
+/** What a sandbox can be called: no id of a sandbox, no part of a path or of `SANDBOX:PATH`. */
+export const SandboxName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "must be 1 to 63 letters, digits, '.', '_' and '-', and begin with a letter or digit")
+  .refine((text) => !/^i[a-z0-9]{20}$/.test(text), "must not look like the id of a sandbox");
+
 const newSandbox = {
   templateID: z.string().min(1, "must not be empty").max(512).meta({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
   metadata: StringMap.optional(),
@@ -49,6 +55,7 @@ const newSandbox = {
   mcp: z.record(z.string(), z.unknown()).nullish(),
   iam: z.looseObject({}).optional(),
   volumeMounts: z.array(VolumeMount).optional(),
+  name: SandboxName.optional().meta({ description: "A name that no other living sandbox of the team has" }),
 };
 
 export const NewSandbox = z
@@ -56,6 +63,38 @@ export const NewSandbox = z
   .meta(named("NewSandbox"));
 export const NewSandboxV2 = z.object({ ...newSandbox, timeout: Seconds.default(300) }).meta(named("NewSandboxV2"));
 export type NewSandbox = z.infer<typeof NewSandbox>;
+
+const creator = z
+  .string()
+  .regex(/^[\x21-\x7e]{8,128}$/, "must be 8 to 128 visible characters")
+  .meta({ description: "A random word of the client's own: a repeat of its request has the same" });
+const leaseSeconds = z
+  .int()
+  .min(1, "must be from 1 to 3600")
+  .max(3600, "must be from 1 to 3600")
+  .default(30)
+  .meta({ description: "Until when the client has to renew its claim; then the sandbox is removed" });
+
+const { name: _name, ...unnamed } = newSandbox;
+export const NewNamedSandbox = z
+  .object({
+    ...unnamed,
+    timeout: Seconds.default(300),
+    setup: z
+      .object({ creator, leaseSeconds })
+      .optional()
+      .meta({ description: "The client prepares a sandbox that this request makes, before others get it" }),
+  })
+  .meta(named("NewNamedSandbox"));
+export type NewNamedSandbox = z.infer<typeof NewNamedSandbox>;
+
+export const SandboxSetup = z
+  .object({ creator, leaseSeconds, done: z.boolean().default(false).meta({ description: "true: others get the sandbox from now on" }) })
+  .meta(named("SandboxSetup"));
+
+export const SandboxUpdate = z
+  .object({ name: z.union([z.literal(""), SandboxName]).meta({ description: "The new name; empty: none" }) })
+  .meta(named("SandboxUpdate"));
 
 export const ConnectSandbox = z.object({ timeout: Seconds, memory: z.boolean().optional() }).meta(named("ConnectSandbox"));
 export const ConnectSandboxV2 = z.object({ timeout: Seconds.default(300), memory: z.boolean().optional() }).meta(named("ConnectSandboxV2"));
@@ -68,19 +107,28 @@ export const ResumedSandbox = z
   .object({ timeout: Seconds.default(15), autoPause: z.boolean().optional(), memory: z.boolean().optional() })
   .meta(named("ResumedSandbox"));
 
-export const Sandbox = z
-  .object({
-    templateID: z.string(),
-    sandboxID: z.string(),
-    clientID: z.string().meta({ description: "Constant, kept for old clients" }),
-    envdVersion: z.string(),
-    alias: z.string().optional(),
-    envdAccessToken: z.string(),
-    trafficAccessToken: z.string().optional(),
-    domain: z.string().optional(),
-  })
-  .meta(named("Sandbox"));
+const access = {
+  templateID: z.string(),
+  sandboxID: z.string(),
+  clientID: z.string().meta({ description: "Constant, kept for old clients" }),
+  envdVersion: z.string(),
+  alias: z.string().optional(),
+  envdAccessToken: z.string(),
+  trafficAccessToken: z.string().optional(),
+  domain: z.string().optional(),
+  name: z.string().optional().meta({ description: "The sandbox's own name; `alias` is that of its template" }),
+};
+export const Sandbox = z.object(access).meta(named("Sandbox"));
 export type Sandbox = z.infer<typeof Sandbox>;
+
+export const NamedSandbox = z
+  .object({
+    ...access,
+    outcome: z
+      .enum(["created", "resumed", "running"])
+      .meta({ description: "`created`: this request made the sandbox; `resumed`: this request resumed it" }),
+  })
+  .meta(named("NamedSandbox"));
 
 const SandboxStateName = z.enum(["running", "paused"]).meta(named("SandboxState"));
 
@@ -89,6 +137,7 @@ const recordFields = {
   sandboxID: z.string(),
   clientID: z.string(),
   alias: z.string().optional(),
+  name: z.string().optional().meta({ description: "The sandbox's own name; `alias` is that of its template" }),
   startedAt: z.iso.datetime(),
   endAt: z.iso.datetime(),
   cpuCount: z.number(),

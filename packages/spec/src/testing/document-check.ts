@@ -36,7 +36,7 @@ export class DocumentCheck {
     return operation;
   }
 
-  /** Name of the operation that a request is for; undefined when the document has none. A literal path wins over a template. */
+  /** Name of the operation that a request is for; undefined when the document has none. A literal path wins over a template, an earlier literal over a later one. */
   find(method: string, path: string): string | undefined {
     const segments = path.split("?")[0]?.split("/") ?? [];
     const fits = (template: string) => {
@@ -47,7 +47,7 @@ export class DocumentCheck {
     };
     const found = Object.keys(this.document.paths)
       .filter((template) => fits(template) && this.document.paths[template]?.[method.toLowerCase()])
-      .sort((a, b) => a.split("{").length - b.split("{").length)[0];
+      .sort((a, b) => a.split("{").length - b.split("{").length || b.indexOf("{") - a.indexOf("{"))[0];
     return found === undefined ? undefined : `${method.toLowerCase()} ${found}`;
   }
 

@@ -19,6 +19,7 @@ export function presentSandbox(record: SandboxRecord, { tokens, config }: Sandbo
     envdAccessToken: tokens.access(record.id),
     ...(record.settings.allowPublicTraffic ? {} : { trafficAccessToken: tokens.traffic(record.id) }),
     ...(config.domain === undefined ? {} : { domain: config.domain }),
+    ...(record.name !== undefined && { name: record.name }),
   };
 }
 
@@ -32,6 +33,7 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
     sandboxID: record.id,
     clientID: CLIENT_ID,
     alias: facts.alias,
+    ...(record.name !== undefined && { name: record.name }),
     startedAt: new Date(record.startedAt ?? record.createdAt).toISOString(),
     endAt: new Date(record.endAt).toISOString(),
     cpuCount: facts.resources.cpuCount,

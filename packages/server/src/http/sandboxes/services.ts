@@ -1,4 +1,5 @@
 import type { ServerConfig } from "../../config.ts";
+import type { NamedSandboxes } from "../../sandboxes/names/named-sandboxes.ts";
 import type { Observations } from "../../sandboxes/observations.ts";
 import type { SandboxService } from "../../sandboxes/service.ts";
 import type { ForkService } from "../../sandboxes/snapshots/fork-service.ts";
@@ -10,6 +11,7 @@ import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 /** What the handlers of sandboxes use. */
 export interface SandboxServices {
   readonly sandboxes: SandboxService;
+  readonly named: NamedSandboxes;
   readonly observations: Observations;
   readonly snapshots: SnapshotService;
   readonly forks: ForkService;

@@ -108,6 +108,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
   return {
     teamId,
     template,
+    ...(body.name !== undefined && { name: body.name }),
     timeoutMs: body.timeout * 1000,
     envVars: body.envVars ?? {},
     settings: {

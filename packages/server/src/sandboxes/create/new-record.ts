@@ -21,6 +21,7 @@ export interface CreateSandbox {
   readonly envVars: Readonly<Record<string, string>>;
   readonly settings: SandboxSettings;
   readonly volumes?: readonly SandboxVolume[];
+  readonly name?: string | undefined;
 }
 
 /** Most processes and threads of one sandbox; small ones have fewer. */
@@ -57,6 +58,7 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     templateId: template.templateId,
     state: "creating",
     incarnation: 1,
+    ...(wanted.name !== undefined && { name: wanted.name }),
     createdAt: now,
     endAt: now + CREATE_MS,
     facts,

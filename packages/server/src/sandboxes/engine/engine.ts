@@ -30,6 +30,7 @@ export class Engine {
     this.parts = parts;
     this.sandboxes = parts.sandboxes;
     this.own = own;
+    parts.routes.isReplaced = (id) => this.sandboxes.names.replacementOf(id) !== undefined;
     this.reach = new Reach(parts, {
       due: (id) => void this.onDue(id),
       wanted: (sandbox) => this.wake(sandbox),
@@ -92,6 +93,19 @@ export class Engine {
   }
 
   /**
+   * Changes the record alone, in the sandbox's turn and in whatever state it is: the store first, so nothing has changed when this throws. Throws
+   * `not_found`. `change` gets the record of then.
+   */
+  async amend(sandbox: Sandbox, change: (record: SandboxRecord) => Omit<SandboxChange, "state">): Promise<SandboxRecord> {
+    return sandbox.queue.run(async () => {
+      if (sandbox.isEnding) throw sandboxNotFound(sandbox.id);
+      const wanted = change(sandbox.record);
+      if (Object.keys(wanted).length > 0) await this.write(sandbox, wanted, { first: "store" });
+      return sandbox.record;
+    });
+  }
+
+  /**
    * Removes a sandbox, whatever its state. Repeatable. Throws when the driver could not remove it; the sweep tries again. `only`: does nothing
    * when the sandbox has another incarnation by then, or waits for its adoption.
    */
@@ -102,8 +116,9 @@ export class Engine {
       // After a transition that could not be undone, the end of the processes has no meaning: the pause may have ended them. The sweep asks the driver.
       if (sandbox.isEnding || (only && (sandbox.incarnation !== only || sandbox.pending))) return;
       // A client may have moved the end while the removal waited for its turn.
-      if (cause === "timeout" && (sandbox.state !== "running" || sandbox.record.endAt > this.parts.clock.now()))
-        return this.reach.follow(sandbox);
+      const now = this.parts.clock.now();
+      if (cause === "timeout" && (sandbox.state !== "running" || sandbox.record.endAt > now)) return this.reach.follow(sandbox);
+      if (cause === "setup_abandoned" && !isSetupOver(sandbox.record, now)) return this.reach.follow(sandbox);
       await this.remove(sandbox, cause);
     });
   }
@@ -172,6 +187,7 @@ export class Engine {
   private async onDue(id: SandboxId): Promise<void> {
     const sandbox = this.sandboxes.find(id);
     if (!sandbox || this.isClosed) return;
+    if (isSetupOver(sandbox.record, this.parts.clock.now())) return this.end(sandbox, "setup_abandoned").catch(() => {});
     const { pauseAs } = sandbox.record.settings.lifecycle ?? {};
     if (pauseAs === undefined) return this.end(sandbox, "timeout").catch(() => {});
     // A removal that failed has been logged, and the sweep tries it again.
@@ -226,6 +242,7 @@ export class Engine {
 
   private changeMemory(sandbox: Sandbox, change: SandboxChange): void {
     sandbox.change(change);
+    if (sandbox.isEnding) this.sandboxes.names.ended(sandbox);
     this.reach.follow(sandbox);
     if (sandbox.state === "dead") this.sandboxes.remove(sandbox.id);
   }
@@ -257,6 +274,9 @@ export type RunInTurn = <Input, Context extends TransitionContext, Output>(
   input: Input,
   options?: RunOptions,
 ) => Promise<Output>;
+
+/** True when the client that was to prepare a sandbox has not renewed its claim in time. */
+export const isSetupOver = ({ settings: { setup } }: SandboxRecord, now: number): boolean => setup !== undefined && setup.until <= now;
 
 function wrongState({ id, state }: Sandbox): AppError {
   return new AppError("aborted", `Sandbox '${id}' is in state '${state}'`, { reason: "wrong_state", details: { state } });

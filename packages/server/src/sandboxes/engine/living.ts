@@ -1,10 +1,13 @@
-import { type SandboxId, sandboxNotFound, type TeamId, type TemplateId } from "@boxyard/core";
+import type { AppError, SandboxId, TeamId, TemplateId } from "@boxyard/core";
 import type { SandboxRecord } from "../../store/index.ts";
+import { sandboxNotFound, sandboxReplaced } from "../problems.ts";
 import { visibleState } from "../visible-state.ts";
+import { SandboxNames } from "./names.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** Every sandbox that is not dead, in memory. */
 export class LivingSandboxes {
+  readonly names = new SandboxNames();
   private readonly byId = new Map<SandboxId, Sandbox>();
 
   get size(): number {
@@ -31,11 +34,23 @@ export class LivingSandboxes {
     return sandbox && sandbox.record.teamId === teamId && isOfUser(sandbox) ? sandbox : undefined;
   }
 
-  /** A sandbox of a team's users, in a state that clients can see. Throws `not_found`. */
+  /** A sandbox of a team's users, in any state. Throws `not_found`; its reason is `sandbox_replaced` when another has the ended one's name now. */
+  ownOf(teamId: TeamId, id: SandboxId): Sandbox {
+    const sandbox = this.findOf(teamId, id);
+    if (!sandbox) throw this.missing(teamId, id);
+    return sandbox;
+  }
+
+  /** A sandbox of a team's users, in a state that clients can see. Throws as `ownOf`. */
   visibleOf(teamId: TeamId, id: SandboxId): Sandbox {
     const sandbox = this.findOf(teamId, id);
-    if (!sandbox || visibleState(sandbox.state) === undefined) throw sandboxNotFound(id);
+    if (!sandbox || visibleState(sandbox.state) === undefined) throw this.missing(teamId, id);
     return sandbox;
+  }
+
+  private missing(teamId: TeamId, id: SandboxId): AppError {
+    const replacement = this.names.replacementOf(id, teamId);
+    return replacement ? sandboxReplaced(id, replacement.record) : sandboxNotFound(id);
   }
 
   /** Records of the sandboxes of a team's users, in every state. */
@@ -56,7 +71,10 @@ export class LivingSandboxes {
     return this.ofUsers().flatMap((sandbox) => (isOf(sandbox) ? [sandbox.id] : []));
   }
 
+  /** Throws `already_exists`, reason `sandbox_name_taken`, and adds nothing, when another sandbox of the team has its name. */
   add(sandbox: Sandbox): void {
+    if (sandbox.isEnding) this.names.ended(sandbox);
+    else if (sandbox.record.name !== undefined) this.names.take(sandbox, sandbox.record.name);
     this.byId.set(sandbox.id, sandbox);
   }
 

@@ -46,7 +46,7 @@ export class Reach {
    */
   follow(sandbox: Sandbox): void {
     const { state, record } = sandbox;
-    if (state === "running" && record.owner.kind === "user") this.evictor.set(sandbox.id, record.endAt);
+    if (state === "running" && record.owner.kind === "user") this.evictor.set(sandbox.id, dueAt(record));
     else this.evictor.delete(sandbox.id);
     if (state === "paused" || state === "killing" || state === "dead") this.drop(sandbox);
     else if (isReplaced(state) && sandbox.incarnation?.handle.incarnation !== record.incarnation) this.drop(sandbox);
@@ -135,6 +135,9 @@ export class Reach {
     }
   }
 }
+
+/** When the engine has to look at a sandbox: at its end, or when the client that prepares it has gone. */
+const dueAt = ({ endAt, settings: { setup } }: SandboxRecord): number => (setup ? Math.min(endAt, setup.until) : endAt);
 
 /** True while the processes of a sandbox are ended and others started in their place. */
 const isReplaced = (state: SandboxState): boolean => state === "rollingBack" || state === "rebooting";

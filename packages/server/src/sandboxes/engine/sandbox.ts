@@ -52,6 +52,7 @@ export class Sandbox {
   stepsGivenUp = 0;
   /** The driver of its node. */
   readonly driver: SandboxDriver;
+  private readonly waiting = new Set<() => void>();
   private readonly interruption = new AbortController();
 
   /** `isStored`: the record comes from the store; a new one is inserted by its first transition. */
@@ -92,6 +93,21 @@ export class Sandbox {
   change(change: SandboxChange): void {
     if (change.state !== undefined && change.state !== this.record.state) assertMove(this.record.state, change.state);
     this.record = { ...this.record, ...change };
+    for (const wake of [...this.waiting]) wake();
+  }
+
+  /** Resolves at the next change of the record, or when the signal aborts. */
+  nextChange(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.waiting.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      if (signal.aborted) return resolve();
+      this.waiting.add(done);
+      signal.addEventListener("abort", done, { once: true });
+    });
   }
 }
 

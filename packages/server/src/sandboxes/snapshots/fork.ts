@@ -91,10 +91,10 @@ export const fork: Operation<ForkInput, ForkContext, readonly Copied[], Pick<For
   undoLeft: (parts, { ids }) => endCopies(parts, ids, "unfinished"),
 };
 
-/** The record of a copy: the source's facts and settings, with an id, an init key and a lifetime of its own. */
+/** The record of a copy: the source's facts and settings, without its name, with an id, an init key and a lifetime of its own. */
 function copyOf(source: SandboxRecord, id: SandboxId, timeoutMs: number, now: number): SandboxRecord {
   const { owner, teamId, templateId, facts } = source;
-  const { pauseMode: _, ...settings } = source.settings;
+  const { pauseMode: _, setup: _ofSource, ...settings } = source.settings;
   return {
     id,
     owner,
