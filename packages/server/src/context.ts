@@ -138,6 +138,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const operations = new Operations(
     { store, events, clock, ...(observer && { observer }) },
     { fork: (input: ForkInput) => fork.undoLeft({ engine }, input) },
+    [made.builds],
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
   const serving = { ...making, ...made, ...rulesOf(config), snapshotKeeper, templates, store, events, volumes, operations };

@@ -80,11 +80,11 @@ export class Events {
   snapshotNotRemoved(snapshot: string, error: unknown): void {
     this.logger.error({ snapshot, err: error }, "snapshot could not be removed; it will be tried again");
   }
-  operationUndone(operation: string, kind: string): void {
-    this.logger.warn({ operation, kind }, "operation undone: its server ended before it was finished");
+  operationSettled(operation: string, kind: string): void {
+    this.logger.warn({ operation, kind }, "operation finished or undone, which an earlier server had left unfinished");
   }
-  operationNotUndone(operation: string, kind: string, error: unknown): void {
-    this.logger.error({ operation, kind, err: error }, "operation could not be undone; it will be tried again");
+  operationNotSettled(operation: string, kind: string, error: unknown): void {
+    this.logger.error({ operation, kind, err: error }, "operation could be neither finished nor undone; it will be tried again");
   }
   egressFailed(of: Subject, error: unknown): void {
     this.logger.warn({ ...named(of), err: error }, "egress rules of the sandbox not changed; the former rules hold");

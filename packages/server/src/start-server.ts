@@ -67,7 +67,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   await modules.start("volumes", { start: () => made.volumes.recover() });
   await modules.start("operations", { start: () => made.operations.recover() });
   await modules.start("engine", { start: () => engine.start() });
-  await modules.start("builds", { start: () => context.builds.recover(), stop: () => context.builds.close() });
+  await modules.start("builds", { start: () => context.builds.beginTidying(), stop: () => context.builds.close() });
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), logger, clock);
   const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };

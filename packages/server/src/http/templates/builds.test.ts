@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { availableParallelism } from "node:os";
-import { staysTrueFor } from "@boxyard/testkit";
+import { eventually, staysTrueFor } from "@boxyard/testkit";
 import { BuildBench } from "../../testing/build-bench.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
@@ -329,6 +329,28 @@ describe("builds at once", () => {
     expect((await bench3.status(written)).status).toBe("ready");
     expect((await third.call("GET", "/templates/written/tags")).body).toMatchObject([{ tag: "default", buildID: written.buildID }]);
   });
+});
+
+test("a build whose end could not be written is ended by the sweep", async () => {
+  const { templates } = s.server.context.store;
+  const { updateBuild } = templates;
+  let refused = 0;
+  templates.updateBuild = async (id, from, change) => {
+    if (change.status !== "ready" && change.status !== "error") return updateBuild.call(templates, id, from, change);
+    refused++;
+    throw new Error("store away");
+  };
+  const of = await bench.request("late");
+  await bench.start(of, { steps: [run("true")] });
+  // As ready, and then as failed.
+  await eventually("its end is refused", () => refused === 2);
+  await s.server.sweep.once();
+  expect((await bench.status(of)).status).toBe("building");
+  templates.updateBuild = updateBuild;
+  await eventually("it has left the queue", async () => (await s.server.context.builds.listUnfinished()).includes(of.buildID));
+  await s.server.sweep.once();
+  expect((await bench.status(of)).status).toBe("ready");
+  expect((await s.call("GET", "/templates/late/tags")).body).toMatchObject([{ tag: "default", buildID: of.buildID }]);
 });
 
 describe("what a start refuses", () => {

@@ -20,16 +20,27 @@ export interface OperationRun<Input> {
 /** For each kind of operation: undoes one that a dead server has left, by its input. */
 export type UndoLeft = Readonly<Record<string, (input: never) => Promise<void>>>;
 
-/** Runs operations, and undoes those of a server that has died. */
+/** Work with several steps whose own rows say what a dead server has left of it: builds. */
+export interface OtherWork {
+  readonly kind: string;
+  /** Ids of what is unfinished, and not in progress here. */
+  listUnfinished(): Promise<readonly string[]>;
+  /** Finishes or undoes one. Repeatable. */
+  settle(id: string): Promise<void>;
+}
+
+/** Runs operations, and settles those of a server that has died: at the start of this one, and in each round of the sweep. */
 export class Operations {
   private readonly parts: OperationsParts;
   private readonly undoLeft: UndoLeft;
+  private readonly others: readonly OtherWork[];
   /** Ids of the operations in progress here. */
   private readonly running = new Set<string>();
 
-  constructor(parts: OperationsParts, undoLeft: UndoLeft) {
+  constructor(parts: OperationsParts, undoLeft: UndoLeft, others: readonly OtherWork[] = []) {
     this.parts = parts;
     this.undoLeft = undoLeft;
+    this.others = others;
   }
 
   /** Runs an operation and returns its output, which the store has by then. When this throws, the undo actions have run, and the store has no row of it. */
@@ -57,21 +68,29 @@ export class Operations {
     }
   }
 
-  /** Undoes the operations of this node that are not finished and do not run here. One that cannot be undone is logged, and tried again by the sweep. */
+  /** Settles what is unfinished on this node and does not run here. One for which that fails is logged, and tried again by the sweep. */
   async recover(): Promise<void> {
-    const { store, events } = this.parts;
-    for (const { id, kind, input } of await store.operations.listUnfinished()) {
+    const { operations } = this.parts.store;
+    for (const { id, kind, input } of await operations.listUnfinished()) {
       if (this.running.has(id)) continue;
-      try {
+      await this.settle(kind, id, async () => {
         const undo = this.undoLeft[kind];
         if (!undo) throw new AppError("internal", `This version knows no operations of the kind ${kind}`, { reason: "unknown_operation" });
         await undo(input as never);
-        await store.operations.remove(id);
-        events.operationUndone(id, kind);
-      } catch (error) {
-        events.operationNotUndone(id, kind, error);
-      }
+        await operations.remove(id);
+      });
     }
+    for (const other of this.others) {
+      for (const id of await other.listUnfinished()) await this.settle(other.kind, id, () => other.settle(id));
+    }
+  }
+
+  private async settle(kind: string, id: string, work: () => Promise<void>): Promise<void> {
+    const { events } = this.parts;
+    await work().then(
+      () => events.operationSettled(id, kind),
+      (error: unknown) => events.operationNotSettled(id, kind, error),
+    );
   }
 
   private intentOf<Input, Context>(

@@ -58,8 +58,9 @@ const KEEP_CACHE_MS = 30 * 24 * 3600_000;
 const KEEP_LOGS_MS = 30 * 24 * 3600_000;
 const REASON_LINES = 50;
 
-/** Starts, queues, runs and cancels builds. Each build ends as `ready` or `error`, even if the server dies (`recover`). */
+/** Starts, queues, runs and cancels builds. Each build ends as `ready` or `error`, even if the server dies (`settle`). */
 export class Builds {
+  readonly kind = "build";
   private readonly deps: BuildsDeps;
   private readonly queue: BuildQueue;
   /** Start and cancel of one build run one after the other: during a start the build is neither in the store as `waiting` nor in the queue. */
@@ -79,16 +80,32 @@ export class Builds {
     this.tidying = new Rounds(() => this.tidy(), { clock, everyMs: TIDY_EVERY_MS, isFirstAtOnce: true, onError });
   }
 
-  /** Finishes or fails the builds of an earlier server, and starts the rounds of `tidy`. To be called once, before anything else. */
-  async recover(): Promise<void> {
-    const { store, uploads } = this.deps;
-    for (const build of await store.templates.listBuildsIn(["building"])) {
+  /** Starts the rounds of `tidy`. To be called once. */
+  async beginTidying(): Promise<void> {
+    await this.deps.uploads.prune();
+    this.tidying.start();
+  }
+
+  /** Ids of the builds that have not ended and are not in progress here: those of an earlier server, and those whose end could not be written. */
+  async listUnfinished(): Promise<string[]> {
+    const building = await this.deps.store.templates.listBuildsIn(["building"]);
+    return building.flatMap(({ id }) => (this.isHere(id) ? [] : [id]));
+  }
+
+  /** Finishes or fails a build that `listUnfinished` has found. Repeatable. */
+  async settle(buildId: string): Promise<void> {
+    await this.turns.run(buildId, async () => {
+      const build = await this.deps.store.templates.getBuild(buildId);
+      // Its start may have come between.
+      if (build?.status !== "building" || this.isHere(buildId)) return;
       // The spec is written when the build is done: only its tags and status may be missing.
       if (build.spec) await this.succeed(build, build.spec);
       else await this.fail(build, "The server ended while it was building; start the build again, its finished steps are cached");
-    }
-    await uploads.prune();
-    this.tidying.start();
+    });
+  }
+
+  private isHere(buildId: string): boolean {
+    return this.queue.jobs().some((job) => job.order.build.id === buildId);
   }
 
   /** A build of a template that the team owns. Throws `not_found`; `invalid_argument` for an id that no build can have. */
