@@ -68,3 +68,34 @@ test("key: create prints it alone, it works, and revoke ends that", async () => 
   const refused = await boxyard(platform(), ["key", "list"], asThem);
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("Invalid API key")]);
 }, 60_000);
+
+test("key: a scope and an expiry are shown, and kept", async () => {
+  const created = await boxyard(platform(), ["key", "create", "viewer", "--scope", "read", "--expires", "1h", "--json"]);
+  const { id, key } = JSON.parse(created.stdout);
+  const asThem = { env: { BOXYARD_API_KEY: key } };
+  expect((await boxyard(platform(), ["key", "list"])).stdout).toMatch(new RegExp(`^${id} +viewer +e2b_\\S+ +read +.* ago +in `, "m"));
+  expect((await boxyard(platform(), ["sandbox", "list"], asThem)).exitCode).toBe(0);
+  const refused = await boxyard(platform(), ["sandbox", "create"], asThem);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("lacks the scope 'sandboxes'")]);
+  expect((await boxyard(platform(), ["key", "create", "x", "--scope", "all"])).stderr).toContain("'all' is no scope");
+  await boxyard(platform(), ["key", "revoke", id]);
+}, 30_000);
+
+test("team: two teams on one machine see nothing of each other; a limit holds for one of them; a team with a sandbox stays", async () => {
+  const created = await boxyard(platform(), ["team", "create", "cli-team"]);
+  const asThem = { env: { BOXYARD_API_KEY: created.stdout.trim() } };
+  const theirs = (await boxyard(platform(), ["sandbox", "create"], asThem)).stdout.trim();
+  expect((await boxyard(platform(), ["exec", theirs, "--", "echo", "theirs"], asThem)).stdout).toBe("theirs\n");
+  const foreign = await boxyard(platform(), ["exec", theirs, "--", "true"]);
+  expect([foreign.exitCode === 0, (await boxyard(platform(), ["sandbox", "list"])).stdout.includes(theirs)]).toEqual([false, false]);
+  const limited = await boxyard(platform(), ["team", "limit", "cli-team", "sandboxes=1"]);
+  expect(limited.stdout).toMatch(/^sandboxes +1$/m);
+  const refused = await boxyard(platform(), ["sandbox", "create"], asThem);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("limit sandboxes (1)")]);
+  expect((await boxyard(platform(), ["team", "list"])).stdout).toMatch(/^cli-team +cli-team +\S+ +/m);
+  expect((await boxyard(platform(), ["team", "list"], asThem)).stderr).toContain("lacks the scope 'admin' of the team 'default'");
+  expect((await boxyard(platform(), ["team", "delete", "cli-team"])).stderr).toContain("1 sandboxes");
+  await boxyard(platform(), ["sandbox", "kill", theirs], asThem);
+  expect((await boxyard(platform(), ["team", "delete", "cli-team"])).stdout).toBe("cli-team\n");
+  expect((await boxyard(platform(), ["sandbox", "list"], asThem)).stderr).toContain("Invalid API key");
+}, 60_000);

@@ -46,7 +46,15 @@ export {
 export type { GitCredentials, GitOpts } from "./git/git-run.ts";
 export type { GitChange, GitFileStatus, GitStatus } from "./git/git-status.ts";
 export { type ApiKeyInfo, ApiKeys, type KeyScope, type NewApiKey, type NewKeyOptions } from "./keys/api-keys.ts";
-export { type NewTeam, type NewTeamOptions, type TeamInfo, Teams } from "./keys/teams.ts";
+export {
+  type NewTeam,
+  type NewTeamOptions,
+  type TeamChangeOptions,
+  type TeamInfo,
+  type TeamLimits,
+  Teams,
+  type TeamWithLimits,
+} from "./keys/teams.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
 export type { NamedOptions } from "./sandbox/named-api.ts";
 export { Paginator } from "./sandbox/paginator.ts";

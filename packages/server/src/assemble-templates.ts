@@ -12,6 +12,7 @@ import type { Engine } from "./sandboxes/engine/engine.ts";
 import { newSeed } from "./sandboxes/tokens.ts";
 import type { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import type { Store } from "./store/index.ts";
+import type { TeamLimits } from "./teams/limits.ts";
 import { RegistryImages } from "./templates/builds/base/registry-images.ts";
 import { Triggers } from "./templates/builds/base/triggers.ts";
 import { Builds } from "./templates/builds/builds.ts";
@@ -35,6 +36,7 @@ export interface TemplateServicesDeps {
   readonly engine: Engine;
   readonly buildSandboxes: BuildSandboxes;
   readonly snapshotKeeper: SnapshotKeeper;
+  readonly limits: TeamLimits;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly settings: () => Promise<BuildSettings>;
@@ -57,7 +59,7 @@ export interface TemplateServices {
 
 /** Makes the services of templates and builds. */
 export async function assembleTemplates(deps: TemplateServicesDeps): Promise<TemplateServices> {
-  const { config, store, templates, driver, engine, clock } = deps;
+  const { config, store, templates, driver, engine, clock, limits } = deps;
   const uploads = new Uploads({
     directory: join(config.dataDir, "build-files"),
     clock,
@@ -96,7 +98,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     startsFromMemory: config.startsFromMemory,
     maxCpuCount: Math.max(DEFAULT_CPU_COUNT, availableParallelism()),
     maxBuilds: config.maxBuilds,
-    maxPerTeam: config.maxQueuedBuilds,
+    checkBuilds: (teamId, amount) => limits.check(teamId, "builds", amount, 10),
   });
   const slugOf = async (teamId: TeamId) => (await store.teamSlug(teamId)) ?? "";
   const released = () =>
@@ -117,6 +119,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
     clock,
     usersOf: (id) => engine.sandboxes.usersOf(id),
     slugOf,
+    checkTemplates: (teamId, amount) => limits.check(teamId, "templates", amount),
     endBuilds: async (id) => {
       await builds.endAll(id);
       await caches.remove(id);

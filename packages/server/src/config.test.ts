@@ -9,8 +9,10 @@ test("a variable that is unset or empty has its default", () => {
     publicUrl: undefined,
     peerTimeoutSeconds: 60,
     maxSandboxes: 2000,
-    maxTimeoutHours: 24,
+    teamLimits: { sandboxes: 2000, builds: 20, timeoutHours: 24 },
   });
+  const set = { BOXYARD_TEAM_LIMITS: "sandboxes=5, builds=2", BOXYARD_MAX_TIMEOUT_HOURS: "48" };
+  expect(readConfig(set).teamLimits).toMatchObject({ sandboxes: 5, builds: 2, timeoutHours: 48, cpus: 16_000 });
   expect(readConfig({ BOXYARD_LISTEN: "[::1]:0" }).listen).toEqual({ hostname: "::1", port: 0 });
 });
 
@@ -25,6 +27,7 @@ test.each([
   ],
   [{ BOXYARD_DOMAIN: "https://x" }, "BOXYARD_DOMAIN: must be a host name, with a port if need be"],
   [{ BOXYARD_MAX_SANDBOXES: "many" }, "BOXYARD_MAX_SANDBOXES: must be a number"],
+  [{ BOXYARD_TEAM_LIMITS: "sandboxen=1" }, "BOXYARD_TEAM_LIMITS: must be NAME=NUMBER, separated by commas; the names are sandboxes, cpus"],
   [{ BOXYARD_MAX_CREATES: "0" }, "BOXYARD_MAX_CREATES: must be at least 1"],
   [{ DATABASE_URL: "mysql://x" }, "DATABASE_URL: must begin with postgres://"],
 ])("%p is refused by name", (env, message) => {

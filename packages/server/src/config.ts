@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
+import { isLimitName, LIMIT_NAMES, type LimitName } from "@boxyard/spec/platform";
 import { z } from "zod";
 import { type ProxySettings, parseListed } from "./registry-hosts.ts";
 
@@ -34,7 +35,8 @@ export interface ServerConfig {
   readonly overcommit: Overcommit;
   readonly maxCreates: number;
   readonly maxQueuedCreates: number;
-  readonly maxTimeoutHours: number;
+  /** Limits of each team for which the operator has set no others. */
+  readonly teamLimits: LimitValues;
   /** Seconds between two health checks of an agent; 0: none. */
   readonly probeSeconds: number;
   readonly onUnresponsive: "none" | "kill" | "restart";
@@ -43,7 +45,6 @@ export interface ServerConfig {
   /** Whether templates with a start command start from the memory that their builds keep. */
   readonly startsFromMemory: boolean;
   readonly maxBuilds: number;
-  readonly maxQueuedBuilds: number;
   /** Limit of the layers that only the build cache refers to, in MiB. */
   readonly maxBuildCacheMib: number;
   /** Limit of the uploaded files of one team, in MiB. */
@@ -106,6 +107,25 @@ function pairsOf(entries: readonly string[]): Record<string, string[]> {
   return pairs;
 }
 
+type LimitValues = Readonly<Record<LimitName, number>>;
+
+/** Limits of a team that keep a mistake or a bad tenant from taking the whole machine, and stop nobody else. */
+const DEFAULT_LIMITS = {
+  ...{ sandboxes: 2000, cpus: 16_000, memoryMB: 16 << 20, diskMB: 2 ** 40, templates: 10_000, createsPerMinute: 60_000 },
+} as const;
+
+/** `sandboxes=20,cpus=8`; undefined for other text. */
+function parseLimits(text: string): Partial<Record<LimitName, number>> | undefined {
+  const limits: Partial<Record<LimitName, number>> = {};
+  for (const entry of text.split(",").map((part) => part.trim())) {
+    if (entry === "") continue;
+    const [, name = "", value = ""] = /^(\w+) *= *(\d{1,13})$/.exec(entry) ?? [];
+    if (!isLimitName(name)) return undefined;
+    limits[name] = Number(value);
+  }
+  return limits;
+}
+
 const Env = z.object({
   BOXYARD_DATA: z.string().default("/var/lib/boxyard"),
   BOXYARD_LISTEN: z
@@ -138,6 +158,15 @@ const Env = z.object({
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
   BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
+  BOXYARD_TEAM_LIMITS: z
+    .string()
+    .default("")
+    .transform((text, context) => {
+      const limits = parseLimits(text);
+      if (!limits)
+        context.addIssue({ code: "custom", message: `must be NAME=NUMBER, separated by commas; the names are ${LIMIT_NAMES.join(", ")}` });
+      return limits ?? {};
+    }),
   BOXYARD_PROBE_SECONDS: count(0).default(30),
   BOXYARD_ON_UNRESPONSIVE: z.enum(["none", "kill", "restart"]).default("none"),
   BOXYARD_ORPHAN_MINUTES: count(1).max(10_080, "must be at most 10080").default(60),
@@ -190,13 +219,17 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
     maxCreates: e.BOXYARD_MAX_CREATES,
     maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,
-    maxTimeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
+    teamLimits: {
+      ...DEFAULT_LIMITS,
+      builds: e.BOXYARD_MAX_QUEUED_BUILDS,
+      timeoutHours: e.BOXYARD_MAX_TIMEOUT_HOURS,
+      ...e.BOXYARD_TEAM_LIMITS,
+    },
     probeSeconds: e.BOXYARD_PROBE_SECONDS,
     onUnresponsive: e.BOXYARD_ON_UNRESPONSIVE,
     orphanMinutes: e.BOXYARD_ORPHAN_MINUTES,
     startsFromMemory: e.BOXYARD_START_FROM_MEMORY === "on",
     maxBuilds: e.BOXYARD_MAX_BUILDS,
-    maxQueuedBuilds: e.BOXYARD_MAX_QUEUED_BUILDS,
     maxBuildCacheMib: e.BOXYARD_MAX_BUILD_CACHE_MIB,
     maxBuildFilesMib: e.BOXYARD_MAX_BUILD_FILES_MIB,
     registry: e.BOXYARD_REGISTRY,

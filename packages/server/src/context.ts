@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AgentClient } from "@boxyard/agent-client";
-import { AppError, type Clock, type StepObserver } from "@boxyard/core";
+import { AppError, type Clock, type StepObserver, type TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import { assembleTemplates } from "./assemble-templates.ts";
@@ -21,6 +21,7 @@ import { CapacityGate } from "./sandboxes/create/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create/create-gate.ts";
 import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Places } from "./sandboxes/create/places.ts";
+import { TeamQuota } from "./sandboxes/create/team-quota.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { LivingSandboxes } from "./sandboxes/engine/living.ts";
 import { MOST_FORMER } from "./sandboxes/engine/names.ts";
@@ -45,6 +46,7 @@ import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import type { Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
+import { TeamLimits } from "./teams/limits.ts";
 import { Teams } from "./teams/teams.ts";
 import { type BuildSettings, noBuildSettings } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
@@ -96,6 +98,7 @@ interface AdmissionNeeds extends Pick<ServerOptions, "config"> {
   readonly store: Store;
   readonly clock: Clock;
   readonly sandboxes: LivingSandboxes;
+  readonly limits: TeamLimits;
 }
 
 export type Services = Awaited<ReturnType<typeof makeServices>>;
@@ -114,13 +117,14 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   await templates.seed(join(config.dataDir, "templates"), teamId, logger);
 
   const access = await accessOf({ store, clock, config, firstKey });
+  const { limits } = access;
   const own: Own = {};
   const agent = new AgentClient(clock, agentLimitMs);
   const routes = new RouteTable((route) => own.front?.forget(route));
   const sandboxLogs = new SandboxLogs(store, clock, logger);
   const events = new Events(logger, sandboxLogs);
   const sandboxes = new LivingSandboxes();
-  const admission = admissionOf({ config, store, placement, clock, sandboxes });
+  const admission = admissionOf({ config, store, placement, clock, sandboxes, limits });
   const engine = engineOf({ store, placement, clock, routes, agent, tokens, events, authorities, sandboxes, admission }, options);
   const making = { engine, admission, clock };
   const snapshotKeeper = new SnapshotKeeper({
@@ -132,7 +136,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   });
   const buildSandboxes = new BuildSandboxes({ ...making, tokens });
   const building = { buildSandboxes, settings: buildSettings, ...(observer && { observer }) };
-  const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, clock, logger });
+  const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, limits, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler(engine.sandboxes, clock, liveness);
   const operations = new Operations(
@@ -141,7 +145,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     [made.builds],
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
-  const serving = { ...making, ...made, ...rulesOf(config), snapshotKeeper, templates, store, events, volumes, operations };
+  const serving = { ...making, ...made, ...rulesOf(config, limits), snapshotKeeper, templates, store, events, volumes, operations };
   const service = new SandboxService(serving);
   const context: ServerContext = {
     config,
@@ -190,7 +194,9 @@ async function accessOf({
   const adminToken = await ensureAdminToken(config.dataDir);
   const credentials = new Credentials({ store, clock, operatorTeam: firstKey.teamId, adminToken });
   const seed = await store.getOrCreateMeta("key-seed", newSeed);
-  return { credentials, keys: new Keys({ store, clock, credentials, seed }), teams: new Teams({ store, credentials }) };
+  const limits = new TeamLimits(config.teamLimits);
+  limits.take(await store.teams.list());
+  return { credentials, keys: new Keys({ store, clock, credentials, seed }), limits, teams: new Teams({ store, credentials, limits }) };
 }
 
 async function noSdkPackage(): Promise<never> {
@@ -200,12 +206,16 @@ async function noSdkPackage(): Promise<never> {
 const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "placement" | "clock" | "events">) =>
   new Quarantine({ ...parts, dataDir, keepMs: orphanMinutes * 60_000 });
 const keepOrphansMs = ({ orphanMinutes }: ServerConfig, policy?: OrphanPolicy) => (policy === "remove" ? 0 : orphanMinutes * 60_000);
-const rulesOf = ({ maxTimeoutHours, startsFromMemory }: ServerConfig) => ({ maxTimeoutHours, startsFromMemory });
+const rulesOf = ({ startsFromMemory }: ServerConfig, limits: TeamLimits) => ({
+  startsFromMemory,
+  maxHoursOf: (teamId: TeamId) => limits.of(teamId, "timeoutHours"),
+});
 const engineOf = (parts: EngineNeeds, { observer, stepGraceMs }: ServerOptions): Engine =>
   new Engine({ ...parts, ...(observer && { observer }), ...(stepGraceMs && { stepGraceMs }) }, { ...TRANSITIONS, answerFor });
 
 /** Everything that limits how many sandboxes there are, and how many are made at once. */
-function admissionOf({ config, store, placement, clock, sandboxes }: AdmissionNeeds): Admission {
+function admissionOf({ config, store, placement, clock, sandboxes, limits }: AdmissionNeeds): Admission {
+  const quota = new TeamQuota({ limits, clock });
   const { maxCreates: concurrent, maxQueuedCreates: queued, overcommit, maxSandboxes } = config;
   const limitsOn = (node: Node) =>
     sandboxes.all().flatMap(({ record }) => (placement.nodeOf(record) === node ? [record.facts.resources] : []));
@@ -216,7 +226,8 @@ function admissionOf({ config, store, placement, clock, sandboxes }: AdmissionNe
     turns: new CreateGate({ concurrent, queued, waitMs: CREATE_WAIT_MS }, clock),
     placement,
     capacityOf: (record) => rooms.get(placement.nodeOf(record)) as CapacityGate,
-    places: new Places(sandboxes, maxSandboxes),
+    places: new Places(sandboxes, maxSandboxes, quota),
+    quota,
     clock,
   });
 }

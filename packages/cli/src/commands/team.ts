@@ -1,4 +1,5 @@
-import { Teams } from "@boxyard/sdk/teams";
+import { AppError } from "@boxyard/core";
+import { type TeamChangeOptions, Teams } from "@boxyard/sdk/teams";
 import type { Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -7,7 +8,7 @@ import { table } from "../output/table.ts";
 import { duration } from "../output/units.ts";
 
 export function configure(command: Command, context: CliContext): void {
-  command.description("Create, list and delete teams: for the operator of the server, whose key is of the team default.");
+  command.description("Create, list, limit and delete teams: for the operator of the server, whose key is of the team default.");
   command
     .command("create <slug>")
     .description("Create a team and print its first API key. It is shown this one time.")
@@ -21,6 +22,17 @@ export function configure(command: Command, context: CliContext): void {
     .description("List teams, the oldest first.")
     .option("--json", "print them as JSON")
     .action((options: { json?: boolean }) => list(options, context));
+  command
+    .command("limit <team> [limit...]")
+    .description(
+      "Set limits of a team, NAME=NUMBER or NAME=default, and print all of them. Names: sandboxes, cpus, memoryMB, diskMB, templates, builds, createsPerMinute, timeoutHours.",
+    )
+    .option("--json", "print them as JSON")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ boxyard team limit default sandboxes=100 createsPerMinute=600\n  $ boxyard team limit default sandboxes=default",
+    )
+    .action((team: string, limits: string[], options: { json?: boolean }) => limit(team, limits, options, context));
   command
     .command("delete <team...>")
     .alias("rm")
@@ -41,6 +53,19 @@ async function list({ json }: { json?: boolean }, context: CliContext): Promise<
   const now = Date.now();
   const rows = teams.map(({ id, slug, name, createdAt }) => [slug, name, id, `${duration(now - createdAt.getTime())} ago`]);
   await context.output.line(table([["SLUG", "NAME", "ID", "CREATED"], ...rows]));
+}
+
+async function limit(team: string, words: readonly string[], { json }: { json?: boolean }, context: CliContext): Promise<void> {
+  const limits: Record<string, number | "default"> = {};
+  for (const word of words) {
+    const [, name = "", value = ""] = /^(\w+)=(\d+|default)$/.exec(word) ?? [];
+    if (name === "")
+      throw new AppError("invalid_argument", `'${word}' is no limit: give NAME=NUMBER, or NAME=default`, { reason: "bad_limit" });
+    limits[name] = value === "default" ? value : Number(value);
+  }
+  const changed = await Teams.change(team, { ...(await connection(context)), limits: limits as TeamChangeOptions["limits"] });
+  if (json) return context.output.json(changed.limits);
+  await context.output.line(table(Object.entries(changed.limits).map(([name, value]) => [name, String(value)])));
 }
 
 async function remove(teams: readonly string[], context: CliContext): Promise<void> {

@@ -39,6 +39,7 @@ const FREE: readonly string[] = [
   "domain",
   "scope",
   "slug",
+  "limit",
 ];
 
 /** What may stand in place of the last word of `words`, which are what follows the program's name; the last may be empty. */

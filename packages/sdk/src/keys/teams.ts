@@ -12,6 +12,30 @@ export interface TeamInfo {
   readonly createdAt: Date;
 }
 
+/** What a team may have. Sandboxes, processors and memory are of those that run; the disk is of paused ones too. */
+export interface TeamLimits {
+  readonly sandboxes: number;
+  readonly cpus: number;
+  readonly memoryMB: number;
+  readonly diskMB: number;
+  readonly templates: number;
+  /** Builds that are queued or at work. */
+  readonly builds: number;
+  readonly createsPerMinute: number;
+  /** The longest lifetime that a create, connect or timeout may ask for. */
+  readonly timeoutHours: number;
+}
+
+export interface TeamWithLimits extends TeamInfo {
+  readonly limits: TeamLimits;
+}
+
+export interface TeamChangeOptions extends ConnectionOptions {
+  readonly name?: string | undefined;
+  /** A number sets a limit, `default` gives it the server's value back; what is not named stays. */
+  readonly limits?: Partial<Record<keyof TeamLimits, number | "default">> | undefined;
+}
+
 export interface NewTeam extends TeamInfo {
   /** The first API key of the team, with all scopes. The server keeps only its hash and cannot show it again. */
   readonly key: string;
@@ -41,12 +65,25 @@ export class Teams {
   }
 
   /** Lists all teams, oldest first. */
-  static list(opts: ConnectionOptions = {}): Promise<TeamInfo[]> {
+  static list(opts: ConnectionOptions = {}): Promise<TeamWithLimits[]> {
     return new ApiClient(resolveConfig(opts)).send({
       method: "GET",
       path: "/admin/teams",
       what: "list teams",
-      read: async (response) => ((await response.json()) as unknown[]).map(teamFromJson),
+      read: async (response) => ((await response.json()) as unknown[]).map(limitedFromJson),
+    });
+  }
+
+  /** Changes the name or the limits of a team. `team` is its slug or id. */
+  static change(team: string, opts: TeamChangeOptions): Promise<TeamWithLimits> {
+    const { name, limits } = opts;
+    return new ApiClient(resolveConfig(opts)).send({
+      method: "PATCH",
+      path: `/admin/teams/${encodeURIComponent(team)}`,
+      what: `change team ${team}`,
+      body: { ...(name !== undefined && { name }), ...(limits && { limits }) } satisfies wire.TeamChange,
+      repeatable: true,
+      read: async (response) => limitedFromJson(await response.json()),
     });
   }
 
@@ -71,6 +108,11 @@ export class Teams {
       read: async (response) => createdKeyFromJson(await response.json()),
     });
   }
+}
+
+function limitedFromJson(value: unknown): TeamWithLimits {
+  const { limits } = unchecked<wire.AdminTeam>(value);
+  return { ...teamFromJson(value), limits: limits as TeamLimits };
 }
 
 function teamFromJson(value: unknown): TeamInfo {

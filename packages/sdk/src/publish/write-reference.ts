@@ -133,7 +133,20 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
   },
   {
     title: "API keys and teams",
-    names: ["ApiKeys", "NewKeyOptions", "KeyScope", "ApiKeyInfo", "NewApiKey", "Teams", "NewTeamOptions", "TeamInfo", "NewTeam"],
+    names: [
+      "ApiKeys",
+      "NewKeyOptions",
+      "KeyScope",
+      "ApiKeyInfo",
+      "NewApiKey",
+      "Teams",
+      "NewTeamOptions",
+      "TeamChangeOptions",
+      "TeamInfo",
+      "TeamWithLimits",
+      "TeamLimits",
+      "NewTeam",
+    ],
   },
   {
     title: "Connection",

@@ -34,6 +34,7 @@ const PUBLIC_REASONS = new Set([
   "team_exists",
   "team_in_use",
   "default_team",
+  "team_limit",
   "sandbox_name_taken",
   "sandbox_replaced",
   "sandbox_in_setup",

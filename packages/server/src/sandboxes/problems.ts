@@ -98,4 +98,5 @@ export function noPlace(maxSandboxes: number): AppError {
   });
 }
 
-export const isNoPlace = (error: unknown): error is AppError => isAppError(error, NO_PLACE);
+/** True when the server, or the team, may not have one more sandbox. */
+export const isNoPlace = (error: unknown): error is AppError => isAppError(error, NO_PLACE) || isAppError(error, "team_limit");

@@ -29,7 +29,8 @@ export interface SandboxServiceParts {
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
   readonly store: Store;
   readonly clock: Clock;
-  readonly maxTimeoutHours: number;
+  /** The longest lifetime that a team may ask for, in hours. */
+  readonly maxHoursOf: (teamId: TeamId) => number;
   /** Whether templates start from the memory that their builds have kept. */
   readonly startsFromMemory: boolean;
 }
@@ -70,9 +71,9 @@ export class SandboxService {
 
   /** Makes a sandbox and returns when it runs. When this throws, the sandbox is removed, or the sweep removes it. */
   async create(teamId: TeamId, body: NewSandbox, { version: api, idempotencyKey, signal, setup }: CreateOptions): Promise<SandboxRecord> {
-    const { templates, snapshotCatalog, admission, store, clock, maxTimeoutHours } = this.parts;
+    const { templates, snapshotCatalog, admission, store, clock, maxHoursOf } = this.parts;
     const version = templates.resolve(teamId, body.templateID);
-    const asked = toCreateSandbox(body, teamId, version, maxTimeoutHours);
+    const asked = toCreateSandbox(body, teamId, version, maxHoursOf(teamId));
     const volumes = await volumesOfCreate(this.parts.volumes, teamId, body.volumeMounts, version);
     const settings = { ...asked.settings, ...(setup && { setup }) };
     const wanted = { ...asked, settings, volumes, envVars: { ...snapshotCatalog.envOf(version.spec), ...asked.envVars } };
@@ -100,8 +101,8 @@ export class SandboxService {
   }
 
   /** Checks the lifetime that a request asks for; to be called before the sandbox is looked up. Throws `invalid_argument` when it is above the limit. */
-  checkTimeout(seconds: number): void {
-    checkTimeout(seconds, this.parts.maxTimeoutHours);
+  checkTimeout(teamId: TeamId, seconds: number): void {
+    checkTimeout(seconds, this.parts.maxHoursOf(teamId));
   }
 
   /**

@@ -1,12 +1,18 @@
-import { AppError, isUuid } from "@boxyard/core";
+import { AppError, isUuid, type TeamId } from "@boxyard/core";
+import type { LimitName } from "@boxyard/spec/platform";
 import type { Caller, Credentials } from "../keys/credentials.ts";
 import { DEFAULT_TEAM } from "../keys/first-key.ts";
 import type { Store, TeamRecord } from "../store/index.ts";
+import type { TeamLimits } from "./limits.ts";
 
 export interface TeamsParts {
   readonly store: Store;
   readonly credentials: Credentials;
+  readonly limits: TeamLimits;
 }
+
+/** Limits by name. */
+type LimitChange = Readonly<Partial<Record<LimitName, number | "default" | undefined>>>;
 
 /** Limit of the teams of one server. */
 const MAX_TEAMS = 10_000;
@@ -31,6 +37,11 @@ export class Teams {
     return team;
   }
 
+  /** What a team may have. */
+  limitsOf(id: TeamId): Record<LimitName, number> {
+    return this.parts.limits.allOf(id);
+  }
+
   /** Oldest first. */
   list(): Promise<TeamRecord[]> {
     return this.parts.store.teams.list();
@@ -39,8 +50,27 @@ export class Teams {
   /** The team with this id or slug. Throws `not_found`. */
   async get(named: string): Promise<TeamRecord> {
     const team = await this.parts.store.teams.find(named);
-    if (!team) throw new AppError("not_found", `There is no team '${named.slice(0, 100)}'`, { reason: "team_not_found" });
+    if (!team) throw teamNotFound(named);
     return team;
+  }
+
+  /**
+   * Changes the name of a team, and its limits: a number sets one, `default` gives it the server's value back, and what is not named stays. Throws `not_found`.
+   */
+  async change(named: string, change: { name?: string | undefined; limits?: LimitChange | undefined }): Promise<TeamRecord> {
+    const { store, limits } = this.parts;
+    const given = Object.fromEntries(Object.entries(change.limits ?? {}).filter(([, value]) => value !== undefined));
+    const changed = await store.transaction(async (tx) => {
+      const team = await tx.teams.find(named);
+      if (!team) throw teamNotFound(named);
+      const all = Object.entries({ ...team.limits, ...given }).flatMap(([name, value]) =>
+        typeof value === "number" ? [[name, value]] : [],
+      );
+      return tx.teams.change(team.id, { name: change.name ?? team.name, limits: Object.fromEntries(all) });
+    });
+    if (!changed) throw teamNotFound(named);
+    limits.take([changed]);
+    return changed;
   }
 
   /** The teams that a caller may act for: the caller's own first; for the operator's tokens all. */
@@ -55,7 +85,7 @@ export class Teams {
    * and reason `default_team` for the operator's.
    */
   async remove(named: string): Promise<void> {
-    const { store, credentials } = this.parts;
+    const { store, credentials, limits } = this.parts;
     const { id, slug } = await this.get(named);
     if (slug === DEFAULT_TEAM) throw new AppError("aborted", "The team 'default' is the operator's and stays", { reason: "default_team" });
     const keys = await store.teams.remove(id);
@@ -64,6 +94,10 @@ export class Teams {
       const message = `Team '${slug}' has ${sandboxes} sandboxes, ${templates} templates and ${volumes} volumes: remove them first`;
       throw new AppError("aborted", message, { reason: "team_in_use", details: { sandboxes, templates, volumes } });
     }
+    limits.forget(id);
     credentials.revoked(keys);
   }
 }
+
+const teamNotFound = (named: string) =>
+  new AppError("not_found", `There is no team '${named.slice(0, 100)}'`, { reason: "team_not_found" });

@@ -22,6 +22,8 @@ export interface CatalogDeps {
   readonly released: () => Promise<void>;
   /** Ends the builds of a template that have not ended. */
   readonly endBuilds: (id: TemplateId) => Promise<void>;
+  /** Throws `resource_exhausted` when a team may not have so many templates. */
+  readonly checkTemplates: (teamId: TeamId, amount: number) => void;
   /** Namespace of a team. */
   readonly slugOf: (teamId: TeamId) => Promise<string>;
 }
@@ -50,6 +52,9 @@ export class Catalog {
     if (waiting.length >= MAX_WAITING) {
       throw new AppError("resource_exhausted", `${MAX_WAITING} builds wait to be started already`, { reason: "too_many_builds" });
     }
+    const owned = templates.ofTeam(teamId);
+    if (reference === undefined || !owned.some(({ record }) => record.name === reference.name))
+      this.deps.checkTemplates(teamId, owned.length + 1);
     const now = clock.now();
     const named = reference === undefined ? {} : { name: reference.name };
     const template = await store.templates.add({ id: newTemplateId(), teamId, ...named, now });

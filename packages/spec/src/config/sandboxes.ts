@@ -39,6 +39,15 @@ export const SANDBOX_SETTINGS = [
     meaning: "Longest lifetime that a create, connect or timeout may ask for.",
   },
   {
+    name: "BOXYARD_TEAM_LIMITS",
+    form: "NAME=NUMBER, separated by commas",
+    usedBy: "server",
+    default:
+      "sandboxes=2000, cpus=16000, memoryMB=16777216, diskMB=1099511627776, templates=10000, createsPerMinute=60000, builds and timeoutHours as in BOXYARD_MAX_QUEUED_BUILDS and BOXYARD_MAX_TIMEOUT_HOURS",
+    meaning:
+      "What each team may have, unless `boxyard team limit` sets something else for it: sandboxes at once with their processors and memory (paused ones count for their disk alone), templates, builds queued or at work, creates begun in a minute, hours of a lifetime. A limit that is met is 429 with its name and value.",
+  },
+  {
     name: "BOXYARD_PROBE_SECONDS",
     form: "seconds",
     usedBy: "server",

@@ -472,6 +472,30 @@ export type AdminTeam = {
   readonly slug: string;
   readonly name: string;
   readonly createdAt: string;
+  readonly limits: {
+    readonly sandboxes: number;
+    readonly cpus: number;
+    readonly memoryMB: number;
+    readonly diskMB: number;
+    readonly templates: number;
+    readonly builds: number;
+    readonly createsPerMinute: number;
+    readonly timeoutHours: number;
+  };
+};
+
+export type TeamChange = {
+  readonly name?: string | undefined;
+  readonly limits?: {
+    readonly sandboxes?: number | "default" | undefined;
+    readonly cpus?: number | "default" | undefined;
+    readonly memoryMB?: number | "default" | undefined;
+    readonly diskMB?: number | "default" | undefined;
+    readonly templates?: number | "default" | undefined;
+    readonly builds?: number | "default" | undefined;
+    readonly createsPerMinute?: number | "default" | undefined;
+    readonly timeoutHours?: number | "default" | undefined;
+  } | undefined;
 };
 
 export type VolumeAndToken = {

@@ -11,6 +11,6 @@ export * from "./sandbox-log.ts";
 export * from "./snapshot-routes.ts";
 export * from "./start-build.ts";
 export * from "./tag-history.ts";
-export type { AdminTeam, OwnTeam } from "./team-routes.ts";
+export { type AdminTeam, isLimitName, LIMIT_NAMES, type LimitName, type OwnTeam } from "./team-routes.ts";
 export * from "./template.ts";
 export * from "./volume-routes.ts";

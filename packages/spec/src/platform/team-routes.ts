@@ -23,8 +23,20 @@ const OwnTeam = z
   .meta(named("Team"));
 export type OwnTeam = z.infer<typeof OwnTeam>;
 
+/** What a team may have; docs/configuration.md, BOXYARD_TEAM_LIMITS. */
+export const LIMIT_NAMES = ["sandboxes", "cpus", "memoryMB", "diskMB", "templates", "builds", "createsPerMinute", "timeoutHours"] as const;
+export type LimitName = (typeof LIMIT_NAMES)[number];
+export const isLimitName = (text: string): text is LimitName => (LIMIT_NAMES as readonly string[]).includes(text);
+
+const MAX_LIMIT = 1e13;
+const eachLimit = <S extends z.ZodType>(schema: S) =>
+  z.object(Object.fromEntries(LIMIT_NAMES.map((name) => [name, schema])) as Record<LimitName, S>);
+const Limit = z.int("must be a whole number").min(0, "must not be negative").max(MAX_LIMIT, `must be at most ${MAX_LIMIT}`);
+
 const fields = { teamID: z.string(), slug: z.string(), name: z.string(), createdAt: z.iso.datetime() };
-const AdminTeam = z.object(fields).meta(named("AdminTeam"));
+const AdminTeam = z
+  .object({ ...fields, limits: eachLimit(z.int()).meta({ description: "What holds for the team" }) })
+  .meta(named("AdminTeam"));
 export type AdminTeam = z.infer<typeof AdminTeam>;
 const CreatedTeam = z
   .object({ ...fields, key: z.string().meta({ description: "The first API key of the team. It is shown only in this answer" }) })
@@ -36,6 +48,15 @@ const NewTeam = z
     name: TeamName.optional().meta({ description: "The slug by default" }),
   })
   .meta(named("NewTeam"));
+
+const TeamChange = z
+  .object({
+    name: TeamName.optional(),
+    limits: eachLimit(z.union([Limit, z.literal("default")]).optional())
+      .optional()
+      .meta({ description: "A number sets a limit, `default` gives it the server's value back; what is not named stays" }),
+  })
+  .meta(named("TeamChange"));
 
 const params = z.object({ team: pathParam("team").meta({ description: "Id or slug of a team" }) });
 
@@ -65,6 +86,15 @@ export const teamRoutes = {
     ...allowed("admin", "server"),
     summary: "List all teams of the server",
     responses: { 200: json(z.array(AdminTeam), "Oldest first"), ...errors() },
+  }),
+  changeTeam: operation({
+    method: "patch",
+    path: "/admin/teams/{team}",
+    tags,
+    ...allowed("admin", "server"),
+    summary: "Change the name or the limits of a team",
+    request: { params, body: body(TeamChange) },
+    responses: { 200: json(AdminTeam, "The team as it is now"), ...errors(400, 404) },
   }),
   deleteTeam: operation({
     method: "delete",

@@ -27,10 +27,17 @@ const listTeams: HandlerOf<typeof routes.listTeams> = async ({ caller, header },
 const createTeam: HandlerOf<typeof routes.createTeam> = async ({ body }, { teams, keys }) => {
   const team = await teams.create(body.slug, body.name ?? body.slug);
   const { key } = await keys.create(team.id, { name: "first" });
-  return json(201, { ...presentTeam(team), key });
+  return json(201, { ...presentNew(team), key });
 };
 
-const listAllTeams: HandlerOf<typeof routes.listAllTeams> = async (_input, { teams }) => json(200, (await teams.list()).map(presentTeam));
+const listAllTeams: HandlerOf<typeof routes.listAllTeams> = async (_input, { teams }) =>
+  json(
+    200,
+    (await teams.list()).map((team) => presentTeam(team, teams)),
+  );
+
+const changeTeam: HandlerOf<typeof routes.changeTeam> = async ({ body, param }, { teams }) =>
+  json(200, presentTeam(await teams.change(param("team"), body), teams));
 
 const deleteTeam: HandlerOf<typeof routes.deleteTeam> = async ({ param }, { teams }) => {
   await teams.remove(param("team"));
@@ -43,14 +50,17 @@ const createTeamKey: HandlerOf<typeof routes.createTeamKey> = async ({ body, par
   return json(201, { ...presentKey(record), key });
 };
 
-const presentTeam = ({ id, slug, name, createdAt }: TeamRecord): AdminTeam => ({
+const presentNew = ({ id, slug, name, createdAt }: TeamRecord) => ({
   ...{ teamID: id, slug, name, createdAt: new Date(createdAt).toISOString() },
 });
+
+const presentTeam = (team: TeamRecord, teams: Teams): AdminTeam => ({ ...presentNew(team), limits: teams.limitsOf(team.id) });
 
 export function mountTeams(app: Api, services: TeamServices): void {
   mount(app, services, routes.listTeams, listTeams);
   mount(app, services, routes.createTeam, createTeam);
   mount(app, services, routes.listAllTeams, listAllTeams);
+  mount(app, services, routes.changeTeam, changeTeam);
   mount(app, services, routes.deleteTeam, deleteTeam);
   mount(app, services, routes.createTeamKey, createTeamKey);
 }

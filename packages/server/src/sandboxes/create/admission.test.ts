@@ -20,7 +20,8 @@ function setUp(refuses?: string) {
   const clock = new FakeClock(5000);
   const admission = new Admission({
     idempotency: { run: ({ make }) => make("i1" as never) },
-    turns: { run: through("turn") },
+    quota: { begin: () => ask("quota") },
+    turns: { run: (_team, _signal, work) => through("turn")(undefined, work as () => Promise<never>) },
     placement: { place: (record) => ({ ...record, facts: { ...record.facts, node: "other" } }) },
     capacityOf: ({ facts }) => ({ run: through(`room of ${facts.node}`), start: through("room") }),
     places: { check: () => ask("place"), hold: through("place") },
@@ -42,7 +43,7 @@ test("a create passes the gates in their order, and its dates begin when it has 
     createdAt: 5000,
     endAt: 50_000,
   });
-  expect(seen).toEqual(["turn", "room of other", "place", "make"]);
+  expect(seen).toEqual(["place", "quota", "turn", "room of other", "place", "make"]);
 });
 
 test("a build's sandbox needs room alone", async () => {
@@ -52,9 +53,10 @@ test("a build's sandbox needs room alone", async () => {
 });
 
 test.each([
-  ["turn", ["turn"]],
-  ["room of other", ["turn", "room of other"]],
-  ["place", ["turn", "room of other", "place"]],
+  ["quota", ["place", "quota"]],
+  ["turn", ["place", "quota", "turn"]],
+  ["room of other", ["place", "quota", "turn", "room of other"]],
+  ["place", ["place"]],
 ])("what the gate %p refuses is not made, and no later gate is asked", async (gate, asked) => {
   const { admission, seen, make } = setUp(gate);
   await expect(admission.create(sampleRecord(), never, make)).rejects.toThrow(gate);

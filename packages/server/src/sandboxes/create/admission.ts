@@ -7,6 +7,7 @@ import type { CreateGate } from "./create-gate.ts";
 import type { Idempotency, Repeatable } from "./idempotency.ts";
 import { dated } from "./new-record.ts";
 import type { Places } from "./places.ts";
+import type { TeamQuota } from "./team-quota.ts";
 
 export interface AdmissionParts {
   readonly idempotency: Pick<Idempotency, "run">;
@@ -15,6 +16,7 @@ export interface AdmissionParts {
   /** The room of the node that a record has. */
   readonly capacityOf: (record: SandboxRecord) => Pick<CapacityGate, "run" | "start">;
   readonly places: Pick<Places, "check" | "hold">;
+  readonly quota: Pick<TeamQuota, "begin">;
   readonly clock: Clock;
 }
 
@@ -33,18 +35,27 @@ interface Gate {
 }
 
 /** What a new sandbox passes, in order: each gate is asked when the one before lets it pass, and knows until the end of the create that it has passed. */
-const gatesOf = ({ turns, placement, capacityOf, places }: AdmissionParts): readonly Gate[] => [
-  // 1. Its turn: so many creates are worked on at once, and others wait.
-  { isForUsersOnly: true, pass: (wanted, next) => turns.run(wanted.caller, () => next(wanted)) },
-  // 2. A node, on which it will be.
-  { isForUsersOnly: false, pass: (wanted, next) => next({ ...wanted, record: placement.place(wanted.record) }) },
-  // 3. Room: the node has memory, disk and processes for it.
-  { isForUsersOnly: false, pass: (wanted, next) => capacityOf(wanted.record).run(wanted.record.facts.resources, () => next(wanted)) },
-  // 4. A place: so many sandboxes of users may exist. The sandbox is added in the same turn of the event loop, as the account of the room asks too.
+const gatesOf = ({ quota, turns, placement, capacityOf, places }: AdmissionParts): readonly Gate[] => [
+  // 1. Its team: within its limits it may have one more, and begin one more. So a team that has met a limit does not wait for the answer.
   {
     isForUsersOnly: true,
-    pass: (wanted, next) => {
-      places.check();
+    pass: async (wanted, next) => {
+      places.check(wanted.record);
+      quota.begin(wanted.record.teamId);
+      return next(wanted);
+    },
+  },
+  // 2. Its turn: so many creates are worked on at once, and others wait; the teams take turns.
+  { isForUsersOnly: true, pass: (wanted, next) => turns.run(wanted.record.teamId, wanted.caller, () => next(wanted)) },
+  // 3. A node, on which it will be.
+  { isForUsersOnly: false, pass: (wanted, next) => next({ ...wanted, record: placement.place(wanted.record) }) },
+  // 4. Room: the node has memory, disk and processes for it.
+  { isForUsersOnly: false, pass: (wanted, next) => capacityOf(wanted.record).run(wanted.record.facts.resources, () => next(wanted)) },
+  // 5. A place: so many sandboxes of users may exist, and so many of its team. The sandbox is added in the same turn of the event loop, as the account of the room asks too.
+  {
+    isForUsersOnly: true,
+    pass: async (wanted, next) => {
+      places.check(wanted.record);
       return next(wanted);
     },
   },
@@ -79,9 +90,9 @@ export class Admission {
     return gates.reduceRight((next, gate) => (wanted: Wanted) => gate.pass(wanted, next), admitted)({ record, caller });
   }
 
-  /** Throws `resource_exhausted` when a sandbox of a user would get no place now: a fork asks before it captures anything. */
-  checkPlace(): void {
-    this.parts.places.check();
+  /** Throws `resource_exhausted` when such a sandbox of a user would get no place now: a fork asks before it captures anything. */
+  checkPlace(wanted: SandboxRecord): void {
+    this.parts.places.check(wanted);
   }
 
   /** Runs `work`, which resumes the sandbox: it has a place meanwhile. Throws `resource_exhausted` when there is none for it. */

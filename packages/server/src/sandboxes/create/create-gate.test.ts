@@ -9,13 +9,13 @@ function setUp(concurrent: number, queued: number) {
   const gate = new CreateGate({ concurrent, queued, waitMs: 1000 }, clock);
   const order: number[] = [];
   const jobs: { done: () => void; result: Promise<unknown> }[] = [];
-  const enter = (n: number, signal = never) => {
+  const enter = (n: number, signal = never, team = "a") => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const work = async () => {
       order.push(n);
       await promise;
     };
-    const result = gate.run(signal, work).catch((error: unknown) => error);
+    const result = gate.run(team, signal, work).catch((error: unknown) => error);
     jobs.push({ done: resolve, result });
     return result;
   };
@@ -34,6 +34,32 @@ test("runs as many as may run at once, the others in their order", async () => {
   for (const job of jobs) job.done();
   await Promise.all(jobs.map((job) => job.result));
   expect(order).toEqual([0, 1, 2, 3, 4]);
+});
+
+test("teams take turns: one that waits with many does not keep another waiting", async () => {
+  const { order, jobs, enter, settle } = setUp(1, 10);
+  for (let n = 0; n < 4; n++) void enter(n);
+  void enter(10, never, "b");
+  void enter(11, never, "b");
+  await settle();
+  for (const at of [0, 1, 4, 2, 5, 3]) {
+    jobs[at]?.done();
+    await settle();
+  }
+  expect(order).toEqual([0, 1, 10, 2, 11, 3]);
+});
+
+test("when the queue is full, a team with less in it takes a place from the team with the most", async () => {
+  const { order, jobs, enter, settle } = setUp(1, 3);
+  const results = [0, 1, 2, 3].map((n) => enter(n));
+  const other = enter(10, never, "b");
+  expect(await results[3]).toMatchObject({ code: "resource_exhausted", reason: "too_many_creates" });
+  // Now the teams have two and one: nobody is displaced any more.
+  expect(await enter(11, never, "b")).toMatchObject({ reason: "too_many_creates" });
+  for (const job of jobs) job.done();
+  await Promise.all([...results, other]);
+  await settle();
+  expect(order).toEqual([0, 1, 10, 2]);
 });
 
 test("refuses when the queue is full", async () => {
@@ -68,7 +94,7 @@ test("frees the place of work that failed", async () => {
   const gate = new CreateGate({ concurrent: 1, queued: 0, waitMs: 1 }, new FakeClock());
   for (let i = 0; i < 3; i++) {
     await expect(
-      gate.run(never, async () => {
+      gate.run("a", never, async () => {
         throw new Error("broken");
       }),
     ).rejects.toThrow("broken");

@@ -1,4 +1,5 @@
-import { AppError, type Clock, Semaphore } from "@boxyard/core";
+import { AppError, type Clock } from "@boxyard/core";
+import { FairPlaces } from "./fair-places.ts";
 
 export interface GateLimits {
   /** Creates worked on at once. */
@@ -9,43 +10,46 @@ export interface GateLimits {
   readonly waitMs: number;
 }
 
-/** Runs a bounded number of creates at once; a bounded number of others wait in their order. */
+/**
+ * Runs a bounded number of creates at once. A bounded number of others wait, in a queue of their team; the teams take turns. When the queues are full, a
+ * team that has less waiting takes a place from the team that has the most.
+ */
 export class CreateGate {
   private readonly limits: GateLimits;
   private readonly clock: Clock;
-  private readonly places: Semaphore;
+  private readonly places: FairPlaces;
   /** Creates that work or wait. */
   private present = 0;
 
   constructor(limits: GateLimits, clock: Clock) {
     this.limits = limits;
     this.clock = clock;
-    this.places = new Semaphore(limits.concurrent);
+    this.places = new FairPlaces(limits.concurrent);
   }
 
   /** Runs `work` when its turn comes. Throws `resource_exhausted` when the queue is full, `unavailable` after too long a wait. */
-  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async run<T>(team: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const { concurrent, queued } = this.limits;
     const waits = this.present >= concurrent;
-    if (this.present >= concurrent + queued) throw tooMany();
+    if (this.present >= concurrent + queued && !this.places.displaceFor(team, tooMany())) throw tooMany();
     this.present += 1;
     try {
       // A create that need not wait ignores `signal` here: the work itself handles a client that has gone.
-      using _place = await (waits ? this.wait(signal) : this.places.enter(new AbortController().signal));
+      using _place = await (waits ? this.wait(team, signal) : this.places.enter(team, new AbortController().signal));
       return await work();
     } finally {
       this.present -= 1;
     }
   }
 
-  private async wait(signal: AbortSignal): Promise<Disposable> {
+  private async wait(team: string, signal: AbortSignal): Promise<Disposable> {
     const [late, stop] = [new AbortController(), new AbortController()];
     void this.clock.sleep(this.limits.waitMs, stop.signal).then(
       () => late.abort(tooLate()),
       () => {},
     );
     try {
-      return await this.places.enter(AbortSignal.any([signal, late.signal]));
+      return await this.places.enter(team, AbortSignal.any([signal, late.signal]));
     } finally {
       stop.abort();
     }

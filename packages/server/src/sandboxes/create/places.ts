@@ -1,6 +1,8 @@
+import type { SandboxRecord } from "../../store/index.ts";
 import type { LivingSandboxes } from "../engine/living.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import { noPlace } from "../problems.ts";
+import type { TeamQuota } from "./team-quota.ts";
 
 /**
  * Counts the sandboxes of users (`BOXYARD_MAX_SANDBOXES`). Every one of them has a place, but those that are paused. A check and the claim of the
@@ -9,12 +11,14 @@ import { noPlace } from "../problems.ts";
 export class Places {
   private readonly living: Pick<LivingSandboxes, "ofUsers">;
   private readonly maxSandboxes: number;
+  private readonly quota: Pick<TeamQuota, "check">;
   /** Sandboxes that have a place also while they are paused, with the number of calls of `hold` that run for each. */
   private readonly held = new Map<Sandbox, number>();
 
-  constructor(living: Pick<LivingSandboxes, "ofUsers">, maxSandboxes: number) {
+  constructor(living: Pick<LivingSandboxes, "ofUsers">, maxSandboxes: number, quota: Pick<TeamQuota, "check">) {
     this.living = living;
     this.maxSandboxes = maxSandboxes;
+    this.quota = quota;
   }
 
   /**
@@ -23,7 +27,7 @@ export class Places {
    */
   async hold<T>(sandbox: Sandbox, work: () => Promise<T>): Promise<T> {
     const holders = this.held.get(sandbox) ?? 0;
-    if (sandbox.state === "paused" && holders === 0) this.check();
+    if (sandbox.state === "paused" && holders === 0) this.check(sandbox.record);
     this.held.set(sandbox, holders + 1);
     try {
       return await work();
@@ -34,10 +38,17 @@ export class Places {
     }
   }
 
-  /** Throws `resource_exhausted` when there is no place for one more sandbox of a user. */
-  check(): void {
-    const taken = this.living.ofUsers().filter((sandbox) => sandbox.state !== "paused" || this.held.has(sandbox));
-    if (taken.length < this.maxSandboxes) return;
-    throw noPlace(this.maxSandboxes);
+  /** Throws `resource_exhausted` when there is no place for one more sandbox of a user, or its team may not have it. */
+  check(wanted: SandboxRecord): void {
+    const users = this.living.ofUsers();
+    const hasPlace = (sandbox: Sandbox) => sandbox.state !== "paused" || this.held.has(sandbox);
+    let taken = 0;
+    for (const sandbox of users) if (hasPlace(sandbox)) taken += 1;
+    if (taken >= this.maxSandboxes) throw noPlace(this.maxSandboxes);
+    const others = users.filter(({ id, record }) => record.teamId === wanted.teamId && id !== wanted.id);
+    this.quota.check(
+      wanted,
+      others.map((sandbox) => ({ resources: sandbox.record.facts.resources, runs: hasPlace(sandbox) })),
+    );
   }
 }

@@ -53,7 +53,7 @@ export class NamedSandboxes {
    */
   async getOrCreate(teamId: TeamId, name: string, body: NewNamedSandbox, caller: AbortSignal) {
     const { engine, sandboxes, clock } = this.parts;
-    sandboxes.checkTimeout(body.timeout);
+    sandboxes.checkTimeout(teamId, body.timeout);
     const waitUntil = clock.monotonic() + WAIT_MS;
     for (;;) {
       if (caller.aborted) throw new AppError("canceled", "The client has gone", { reason: "client_gone" });

@@ -11,7 +11,7 @@ export interface ForkServiceParts extends ForkParts {
   readonly operations: Operations;
   readonly snapshotKeeper: Pick<SnapshotKeeper, "collect">;
   readonly store: Store;
-  readonly maxTimeoutHours: number;
+  readonly maxHoursOf: (teamId: TeamId) => number;
 }
 
 /** One copy, or the error of its create. */
@@ -39,7 +39,7 @@ export class ForkService {
    * single copy, `unavailable` when the capture failed: then the source runs on, and no copy was made.
    */
   async fork(teamId: TeamId, id: SandboxId, { seconds, count, idempotencyKey, signal }: ForkWish): Promise<Forked[]> {
-    checkTimeout(seconds, this.parts.maxTimeoutHours);
+    checkTimeout(seconds, this.parts.maxHoursOf(teamId));
     // With a key the client may ask again for the answer, so a lost connection does not abort the fork.
     const caller = idempotencyKey === undefined ? signal : new AbortController().signal;
     return this.parts.admission.once({
@@ -55,8 +55,8 @@ export class ForkService {
   private async make(teamId: TeamId, id: SandboxId, ids: readonly SandboxId[], timeoutMs: number, caller: AbortSignal): Promise<Forked[]> {
     const { engine, admission, operations, snapshotKeeper } = this.parts;
     const source = engine.sandboxes.visibleOf(teamId, id);
-    admission.checkPlace();
     const operation = ids[0] ?? newSandboxId();
+    admission.checkPlace({ ...source.record, id: operation });
     const context: ForkContext = {
       parts: this.parts,
       source,

@@ -33,8 +33,8 @@ export interface BuildsDeps extends Omit<StageDeps, "settings">, KeepStartedDeps
   readonly maxCpuCount: number;
   /** Builds that run at once; others wait in the queue. */
   readonly maxBuilds: number;
-  /** Most builds of one team that wait or run. */
-  readonly maxPerTeam: number;
+  /** Throws `resource_exhausted` when a team may not have so many builds queued or at work. */
+  readonly checkBuilds: (teamId: TeamId, amount: number) => void;
 }
 
 /** Progress of a build. */
@@ -125,7 +125,7 @@ export class Builds {
 
   /** Queues a build. Throws `invalid_argument`, `failed_precondition` (it was started before), `resource_exhausted`. */
   async start(teamId: TeamId, templateText: string, buildId: string, request: StartBuild): Promise<void> {
-    const { store, clock, driver, maxPerTeam } = this.deps;
+    const { store, clock, driver, checkBuilds } = this.deps;
     mayBuild(driver.capabilities);
     const build = await this.find(teamId, templateText, buildId).catch((error: unknown) => {
       // The published API answers 400 here, and clients depend on that (docs/contract/templates.md).
@@ -134,12 +134,7 @@ export class Builds {
     });
     if (build.status !== "waiting") throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
     const order = toOrder(build, teamId, request, this.deps);
-    if (this.queue.countOf(teamId, build) >= maxPerTeam) {
-      throw new AppError("resource_exhausted", `${maxPerTeam} builds are queued or at work already; wait for one to end`, {
-        reason: "too_many_builds",
-        details: { retryAfter: 10 },
-      });
-    }
+    checkBuilds(teamId, this.queue.countOf(teamId, build) + 1);
     await this.turns.run(buildId, async () => {
       const now = clock.now();
       if (!(await store.templates.updateBuild(buildId, ["waiting"], { status: "building", startedAt: now, updatedAt: now }))) {

@@ -1,0 +1,85 @@
+import type { Clock, TeamId } from "@boxyard/core";
+import type { ResourceLimits } from "@boxyard/driver";
+import type { SandboxRecord } from "../../store/index.ts";
+
+/** The limits of a team that new and resumed sandboxes meet. */
+type QuotaName = "sandboxes" | "cpus" | "memoryMB" | "diskMB" | "createsPerMinute";
+
+/** What this needs of the limits of teams. */
+export interface QuotaLimits {
+  of(teamId: TeamId, name: QuotaName): number;
+  /** Throws `resource_exhausted`, reason `team_limit`. `retryAfter`: seconds. */
+  check(teamId: TeamId, name: QuotaName, amount: number, retryAfter?: number): void;
+}
+
+export interface TeamQuotaParts {
+  readonly limits: QuotaLimits;
+  readonly clock: Clock;
+}
+
+/** A sandbox, as it counts against the limits of its team. */
+export interface CountedSandbox {
+  readonly resources: ResourceLimits;
+  /** False while it is paused. */
+  readonly runs: boolean;
+}
+
+const MINUTE_MS = 60_000;
+const MIB = 2 ** 20;
+/** Teams whose creates are counted; the counts of those that have made nothing for longest are dropped beyond it. */
+const MAX_COUNTED = 10_000;
+
+/** Creates that a team may begin now: a minute's worth at most, which comes back evenly. */
+interface Allowance {
+  left: number;
+  at: number;
+}
+
+/** Keeps each team within its limits of sandboxes. A check and what it allows happen in one turn of the event loop. */
+export class TeamQuota {
+  private readonly parts: TeamQuotaParts;
+  private readonly allowances = new Map<TeamId, Allowance>();
+
+  constructor(parts: TeamQuotaParts) {
+    this.parts = parts;
+  }
+
+  /** Counts a create that begins. Throws `resource_exhausted`, reason `team_limit`, when the team has begun too many in the last minute. */
+  begin(teamId: TeamId): void {
+    const { limits, clock } = this.parts;
+    const perMinute = limits.of(teamId, "createsPerMinute");
+    const now = clock.monotonic();
+    const { left, at } = this.allowances.get(teamId) ?? { left: perMinute, at: now };
+    const available = Math.min(perMinute, left + ((now - at) * perMinute) / MINUTE_MS);
+    if (available < 1) {
+      // With a limit of 0 nothing comes back: the client asks again in a minute.
+      const waitMs = perMinute < 1 ? MINUTE_MS : ((1 - available) * MINUTE_MS) / perMinute;
+      limits.check(teamId, "createsPerMinute", perMinute + 1, Math.max(1, Math.ceil(waitMs / 1000)));
+    }
+    this.allowances.delete(teamId);
+    this.allowances.set(teamId, { left: available - 1, at: now });
+    const [oldest] = this.allowances.keys();
+    if (this.allowances.size > MAX_COUNTED && oldest !== undefined) this.allowances.delete(oldest);
+  }
+
+  /**
+   * Throws `resource_exhausted`, reason `team_limit`, when the team would have too much with this sandbox running. Paused sandboxes count for their disk
+   * alone. `others`: the other sandboxes of the team.
+   */
+  check({ teamId, facts }: SandboxRecord, others: Iterable<CountedSandbox>): void {
+    const { limits } = this.parts;
+    const sum = { sandboxes: 1, cpus: facts.resources.cpuCount, memory: facts.resources.memoryBytes, disk: facts.resources.diskBytes };
+    for (const { resources, runs } of others) {
+      const { cpuCount, memoryBytes, diskBytes } = resources;
+      sum.disk += diskBytes;
+      if (!runs) continue;
+      sum.sandboxes += 1;
+      sum.cpus += cpuCount;
+      sum.memory += memoryBytes;
+    }
+    limits.check(teamId, "sandboxes", sum.sandboxes);
+    limits.check(teamId, "cpus", sum.cpus);
+    limits.check(teamId, "memoryMB", sum.memory / MIB);
+    limits.check(teamId, "diskMB", sum.disk / MIB);
+  }
+}
