@@ -18,7 +18,7 @@ import type { SnapshotHolder } from "./ports.ts";
 import { runBuild } from "./run-build.ts";
 import { atPoint } from "./stage/build-points.ts";
 import type { BuildSettings } from "./stage/build-settings.ts";
-import { LEAST_MAX_LAYERS } from "./stage/workspace.ts";
+import { LEAST_MAX_LAYERS } from "./stage/open-sandbox.ts";
 import type { StageDeps } from "./stage-run.ts";
 
 export interface BuildsDeps extends Omit<StageDeps, "settings">, KeepStartedDeps {

@@ -7,9 +7,9 @@ import { type KeepStartedDeps, keepStarted } from "./finish/keep-started.ts";
 import type { BuildLog } from "./log/build-log.ts";
 import type { BuildOrder } from "./order/build-order.ts";
 import { atPoint } from "./stage/build-points.ts";
+import { withinLimit } from "./stage/open-sandbox.ts";
 import { Session } from "./stage/session.ts";
 import type { BuildState } from "./stage/state.ts";
-import { withinLimit } from "./stage/workspace.ts";
 import { type StageContext, type StageDeps, StageRun } from "./stage-run.ts";
 import { masker } from "./steps/secrets.ts";
 

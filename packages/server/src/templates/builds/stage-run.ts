@@ -84,7 +84,7 @@ export class StageRun {
     return this.cached("collect", [], "Collecting the image's files", part, state, async () => {
       const { session, context } = this;
       await session.script(state.image, COLLECT_SCRIPT, [EMPTY_ROOT, COLLECTED], part, "collecting the image's files");
-      const tar = await (await session.workspace(state.image)).getFile(COLLECTED, session.signal);
+      const tar = await session.getFile(state.image, COLLECTED);
       const { digest } = await context.deps.driver.images.importLayer(tar, { signal: session.signal });
       const image = imageOf([digest]);
       await session.keep(image);

@@ -7,9 +7,9 @@ import { BuildFailure } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { StageOrder } from "../order/build-order.ts";
 import { IMAGE_USER } from "../stage/build-settings.ts";
+import { type SessionDeps, withinLimit } from "../stage/open-sandbox.ts";
 import type { Part, Session } from "../stage/session.ts";
 import type { BuildState } from "../stage/state.ts";
-import { type WorkspaceDeps, withinLimit } from "../stage/workspace.ts";
 import type { Uploads } from "../uploads.ts";
 import type { ImageSource, PulledImage, PullRequest } from "./image-source.ts";
 import { tellTriggers } from "./registry-images.ts";
@@ -29,7 +29,7 @@ export interface OriginContext {
   readonly teamId: TeamId;
   readonly log: BuildLog;
   readonly session: Session;
-  readonly deps: WorkspaceDeps & {
+  readonly deps: SessionDeps & {
     readonly uploads: Uploads;
     /** Undefined: builds can begin with templates only. */
     readonly images: ImageSource | undefined;

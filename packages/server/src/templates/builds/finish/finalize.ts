@@ -46,7 +46,6 @@ export async function tryStart(state: BuildState, commands: Commands, trial: Tri
   if (!hasShell) refuseShellForms(commands);
   const { user, workdir } = commands.runAs ?? state;
   const envs = await session.environment(state);
-  const workspace = await session.workspace(state.image);
   const shell = (command: string) => ({ cmd: "/bin/bash", args: ["-l", "-c", command], user, cwd: workdir, envs });
   const over = new AbortController();
   const signal = AbortSignal.any([session.signal, over.signal]);
@@ -55,11 +54,16 @@ export async function tryStart(state: BuildState, commands: Commands, trial: Tri
     if (startCmd) {
       log.add(`Running start command: ${startCmd}`, FINALIZE.step);
       const [out, err] = [session.cutter("stdout", FINALIZE, "start"), session.cutter("stderr", FINALIZE, "start")];
-      const running = await workspace.start(shell(startCmd), { stdout: session.taking(out), stderr: session.taking(err) }, signal);
+      const running = await session.start(
+        state.image,
+        shell(startCmd),
+        { stdout: session.taking(out), stderr: session.taking(err) },
+        signal,
+      );
       failed = running.ended.then((end) => startFailure(startCmd, end));
       failed.catch(() => {});
     }
-    const ask = async (command: string, limit: AbortSignal) => (await workspace.exec(shell(command), {}, limit)).exitCode === 0;
+    const ask = async (command: string, limit: AbortSignal) => (await session.exec(state.image, shell(command), {}, limit)).exitCode === 0;
     const ready = waitFor(commands, ask, trial, signal);
     // The loser of the race is not awaited, and its rejection is ignored.
     ready.catch(() => {});

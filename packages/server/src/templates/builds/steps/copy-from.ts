@@ -3,8 +3,8 @@ import { posix } from "node:path";
 import type { ImageRef } from "@boxyard/driver";
 import { BuildFailure } from "../log/build-failure.ts";
 import { BUILD_DIRECTORY } from "../stage/build-settings.ts";
+import type { Session } from "../stage/session.ts";
 import type { BuildState } from "../stage/state.ts";
-import type { Workspace } from "../stage/workspace.ts";
 import { MAX_UPLOAD_BYTES } from "../uploads.ts";
 import { PACK_EACH_SCRIPT, PACK_SCRIPT, UNPACK_LAYER_SCRIPT } from "./copy-scripts.ts";
 import type { StepContext } from "./step-kind.ts";
@@ -34,7 +34,7 @@ interface Wanted {
 /** Puts an archive of files of another image into the build's sandbox. With `patterns`, returns the files that match. */
 export async function packFrom(from: ImageRef, wanted: Wanted, state: BuildState, ctx: StepContext): Promise<Source[] | undefined> {
   const { session, part } = ctx;
-  const packed = await session.beside(from, (origin) => packIn(origin, wanted, state, ctx));
+  const packed = await session.beside(from, (origin) => packIn(origin, from, wanted, state, ctx));
   if (packed !== undefined) return packed === "packed" ? undefined : packed;
   // The image has no shell or no tar: its layers are unpacked in the build's sandbox, which has both.
   for (const layer of from.layers) {
@@ -43,8 +43,7 @@ export async function packFrom(from: ImageRef, wanted: Wanted, state: BuildState
   }
   const [script, ...args] = packing(wanted, UNPACKED);
   await session.script(state.image, script, args, part, `COPY ${wanted.source}`);
-  const workspace = await session.workspace(state.image);
-  const sources = wanted.patterns && sourcesOf(await textOf(await workspace.getFile(LIST, session.signal)), wanted.source, part.step);
+  const sources = wanted.patterns && sourcesOf(await textOf(await session.getFile(state.image, LIST)), wanted.source, part.step);
   await session.script(state.image, 'rm -rf -- "$1"', [UNPACKED], part, `COPY ${wanted.source}`);
   return sources;
 }
@@ -56,11 +55,17 @@ function packing({ source, patterns }: Wanted, root: string): readonly [script: 
 }
 
 /** Archives files in a sandbox of their image, and copies the archive to the build's sandbox. Undefined: the image has no shell or no tar. */
-async function packIn(origin: Workspace, wanted: Wanted, state: BuildState, ctx: StepContext): Promise<Source[] | "packed" | undefined> {
+async function packIn(
+  origin: Session,
+  from: ImageRef,
+  wanted: Wanted,
+  state: BuildState,
+  ctx: StepContext,
+): Promise<Source[] | "packed" | undefined> {
   const { session, part } = ctx;
   const { signal } = session;
   const has = { cmd: "/bin/sh", args: ["-c", "command -v tar && command -v readlink"], user: "root", cwd: "/" };
-  const canPack = await origin.exec(has, {}, signal).then(
+  const canPack = await origin.exec(from, has, {}).then(
     ({ exitCode }) => exitCode === 0,
     () => false,
   );
@@ -72,17 +77,17 @@ async function packIn(origin: Workspace, wanted: Wanted, state: BuildState, ctx:
   };
   const [script, ...args] = packing(wanted, "");
   const request = { cmd: "/bin/sh", args: ["-c", script, "sh", ...args], user: "root", cwd: "/" };
-  const { exitCode } = await origin.exec(request, { stderr }, signal);
+  const { exitCode } = await origin.exec(from, request, { stderr });
   if (exitCode !== 0) throw new BuildFailure(`COPY ${wanted.source} failed: ${said.trim() || `exit status ${exitCode}`}`, part.step);
-  await handOn(await origin.getFile(ARCHIVE, signal), ARCHIVE, state, ctx);
-  return wanted.patterns ? sourcesOf(await textOf(await origin.getFile(LIST, signal)), wanted.source, part.step) : "packed";
+  await handOn(await origin.getFile(from, ARCHIVE), ARCHIVE, state, ctx);
+  return wanted.patterns ? sourcesOf(await textOf(await origin.getFile(from, LIST)), wanted.source, part.step) : "packed";
 }
 
 /** Writes a stream to a file of the build's sandbox. */
 async function handOn(stream: ReadableStream<Uint8Array>, to: string, state: BuildState, { session, uploads, teamId }: StepContext) {
   await uploads.withPart(teamId, async (path) => {
     await keep(stream, path);
-    await (await session.workspace(state.image)).putFile(to, Bun.file(path), session.signal);
+    await session.putFile(state.image, to, Bun.file(path));
   });
 }
 

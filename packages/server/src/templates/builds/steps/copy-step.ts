@@ -24,14 +24,13 @@ export async function place(
   ctx: StepContext,
 ): Promise<void> {
   const { session, part, from, step } = ctx;
-  const workspace = await session.workspace(state.image);
   let sources: readonly Source[] | undefined = step.sources?.map(({ path, name, extract }) => ({
     path,
     name: name ?? posix.basename(path),
     extract,
   }));
   if (from) sources = await packFrom(from, { source, patterns: step.sources?.map(({ path }) => path) }, state, ctx);
-  else await workspace.putFile(ARCHIVE, await uploaded(source, ctx), session.signal);
+  else await session.putFile(state.image, ARCHIVE, await uploaded(source, ctx));
   const target = destinationOf(expanded(destination, state), state);
   const named = sources ? bothOf(expanded(owner || "root", state)) : ownerOf(expanded(owner || state.user, state));
   const owners = ctx.root === "" ? named : await ownerInside(named, state, ctx);
@@ -41,7 +40,7 @@ export async function place(
       throw new BuildFailure(`COPY ${source}: several files can be copied into a directory only: end ${destination} with '/'`, part.step);
     }
     const lines = sources.map(({ path, name, extract }) => `${extract ? "x" : "-"} ${path}\n${name}\n`);
-    await workspace.putFile(LIST, lines.join(""), session.signal);
+    await session.putFile(state.image, LIST, lines.join(""));
     args.push(LIST, owner ? "" : "keep");
   }
   await session.script(state.image, COPY_SCRIPT, args, part, `COPY ${source} ${destination}`);

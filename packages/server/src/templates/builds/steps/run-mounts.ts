@@ -80,14 +80,14 @@ const TAR = `${BUILD_DIRECTORY}/cache.tar`;
 
 async function fill(mount: Mount, target: string, state: BuildState, { session, part, caches, templateId }: StepContext): Promise<void> {
   const found = await caches.find(templateId, mount.id ?? target);
-  if (found !== undefined) await (await session.workspace(state.image)).putFile(TAR, Bun.file(found), session.signal);
+  if (found !== undefined) await session.putFile(state.image, TAR, Bun.file(found));
   const args = [target, mount.owner ?? "0:0", mount.mode ?? "0755", found === undefined ? "" : TAR];
   await session.script(state.image, FILL_SCRIPT, args, part, `the cache ${target}`);
 }
 
 async function keep(mount: Mount, target: string, state: BuildState, { session, part, caches, templateId }: StepContext): Promise<void> {
   await session.script(state.image, 'tar -C "$1" -cf "$2" .', [target, TAR], part, `keeping the cache ${target}`);
-  const content = await (await session.workspace(state.image)).getFile(TAR, session.signal);
+  const content = await session.getFile(state.image, TAR);
   if (!(await caches.keep(templateId, mount.id ?? target, content))) session.warn(part, `the cache ${target} is too large to be kept`);
   await session.script(state.image, 'rm -f -- "$1"', [TAR], part, `keeping the cache ${target}`);
 }

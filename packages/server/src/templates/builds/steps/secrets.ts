@@ -47,8 +47,7 @@ export async function withSecrets<T>(
     if (wanted.env !== undefined && wanted.target === undefined) continue;
     const file = `${BUILD_DIRECTORY}/secrets/${i}`;
     const target = posix.resolve(state.workdir || "/", wanted.target ?? `/run/secrets/${wanted.id}`);
-    const workspace = await session.workspace(state.image);
-    await workspace.putFile(file, value, session.signal);
+    await session.putFile(state.image, file, value);
     const args = [file, target, ownerOf(user), wanted.mode ?? "0400"];
     lent.push({ file, target, directory: await session.script(state.image, LEND_SCRIPT, args, part, `the secret '${wanted.id}'`) });
   }
