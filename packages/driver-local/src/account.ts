@@ -7,11 +7,13 @@ import { type LocalSandboxRecord, writeAtomically } from "./state/record.ts";
 /** What a sandbox uses, by the kernel's accounts. Fails with the kernel's own error, or `not_found`, when the sandbox ends meanwhile. */
 export async function readAccount(
   parts: LocalParts,
-  { sandboxId: id, resources, diskBaseBytes = 0 }: LocalSandboxRecord,
+  { sandboxId: id, resources, lease, diskBaseBytes = 0 }: LocalSandboxRecord,
 ): Promise<ResourceStats> {
   const counted = readStats(cgroupOf(parts, id));
   const usedBytes = (await parts.storage.usage(id)).usedBytes + diskBaseBytes;
   // The agent cannot read the disk's account inside: it finds it in this file.
   await writeAtomically(join(parts.paths.hostFacts(id), "disk.json"), JSON.stringify({ usedBytes }), 0o644);
-  return { ...counted, memoryLimitBytes: resources.memoryBytes, diskUsedBytes: usedBytes, diskLimitBytes: resources.diskBytes };
+  const { receivedBytes: networkReceivedBytes, sentBytes: networkSentBytes } = parts.networks.traffic(lease);
+  const network = { networkReceivedBytes, networkSentBytes };
+  return { ...counted, ...network, memoryLimitBytes: resources.memoryBytes, diskUsedBytes: usedBytes, diskLimitBytes: resources.diskBytes };
 }

@@ -16,6 +16,11 @@ export interface NetworkLease {
   readonly link: string;
 }
 
+export interface NetworkTraffic {
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
+}
+
 export interface SandboxNetworks {
   /** For the sandbox's resolv.conf. */
   readonly dnsAddress: string;
@@ -30,6 +35,8 @@ export interface SandboxNetworks {
   attach(lease: NetworkLease, netnsPid: number, egress: EgressPolicy): Promise<void>;
   /** Changes what an attached lease may reach, at once, for open connections too. Repeatable. */
   change(lease: NetworkLease, egress: EgressPolicy): Promise<void>;
+  /** Bytes that the link of a lease has brought its sandbox, and taken from it; both 0 when there is no link. */
+  traffic(lease: NetworkLease): NetworkTraffic;
   /** Stops all traffic; link and address stay, for `reconnect`. For a sandbox that is paused while its processes stay in memory. */
   disconnect(lease: NetworkLease): void;
   /** The lease of a later incarnation, with the link and the address of a disconnected one; there is no traffic before `reconnect`. */

@@ -54,6 +54,7 @@ export class DriverOfParts implements SandboxDriver {
   recover: RuntimeDriver["recover"] = (...args) => this.parts.runtime.recover(...args);
   inspect: RuntimeDriver["inspect"] = (...args) => this.parts.runtime.inspect(...args);
   stats: RuntimeDriver["stats"] = (...args) => this.parts.runtime.stats(...args);
+  cpuTimes: RuntimeDriver["cpuTimes"] = (...args) => this.parts.runtime.cpuTimes(...args);
   address: RuntimeDriver["address"] = (...args) => this.parts.runtime.address(...args);
   keptSpec: RuntimeDriver["keptSpec"] = (...args) => this.parts.runtime.keptSpec(...args);
   signal: RuntimeDriver["signal"] = (...args) => this.parts.runtime.signal(...args);

@@ -61,6 +61,17 @@ export function readStats(cgroup: SandboxCgroup): CgroupStats {
   };
 }
 
+/** CPU time of a sandbox in microseconds; undefined when its cgroup is gone. Reads one file. */
+export function readCpuUsec(cgroup: SandboxCgroup): number | undefined {
+  try {
+    // Its first line is `usage_usec N`.
+    return Number.parseInt(read(cgroup.top, "cpu.stat").slice("usage_usec ".length), 10);
+  } catch (error) {
+    if (hasErrno(error, "ENOENT", "ENODEV")) return undefined;
+    throw error;
+  }
+}
+
 /** 0 when the cgroup is gone. */
 export function readOomKills(cgroup: SandboxCgroup): number {
   try {

@@ -1,6 +1,6 @@
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
 import { type EgressPolicy, hostRules } from "@boxyard/driver";
-import type { NetworkLease, SandboxNetworks } from "../parts.ts";
+import type { NetworkLease, NetworkTraffic, SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { AddressPool } from "./address-pool.ts";
 import { type Address, formatAddress, parseAddress } from "./addresses.ts";
@@ -157,6 +157,13 @@ export class Networks implements SandboxNetworks {
     if (!isListed(group)) await this.lists.drop(address);
   }
 
+  traffic(lease: NetworkLease): NetworkTraffic {
+    // The router's end of the link: what comes in there is what the sandbox has sent.
+    const address = this.heldAddress(lease);
+    const link = address === undefined ? undefined : findLink(this.parts.kernel.router, leaseIndex(this.parts.plan, address));
+    return { receivedBytes: link?.sentBytes ?? 0, sentBytes: link?.receivedBytes ?? 0 };
+  }
+
   disconnect(lease: NetworkLease): void {
     const address = this.addressOf(lease);
     const { kernel, plan } = this.parts;
@@ -219,11 +226,16 @@ export class Networks implements SandboxNetworks {
       .catch((error) => this.parts.config.logger.error({ err: error, address }, "no names for a sandbox"));
   }
 
-  private addressOf(lease: NetworkLease): Address {
-    const address = parseAddress(lease.address);
+  /** Undefined for a lease that is unknown, or was released. */
+  private heldAddress(lease: NetworkLease): Address | undefined {
     const held = this.held.get(lease.address);
     const isOurs = held?.sandboxId === lease.sandboxId && held.incarnation === lease.incarnation;
-    if (address === undefined || !isOurs) {
+    return isOurs ? parseAddress(lease.address) : undefined;
+  }
+
+  private addressOf(lease: NetworkLease): Address {
+    const address = this.heldAddress(lease);
+    if (address === undefined) {
       throw new AppError("failed_precondition", `The lease of ${lease.address} is unknown, or was released`, {
         reason: "unknown_lease",
       });

@@ -1,4 +1,4 @@
-import { AppError, unlessAborted } from "@boxyard/core";
+import { AppError, type SandboxId, unlessAborted } from "@boxyard/core";
 import type { RuntimeCapabilities, RuntimeDriver } from "../runtime/runtime.ts";
 import type {
   AgentAddress,
@@ -120,18 +120,24 @@ export class FakeRuntime implements RuntimeDriver {
 
   stats(handle: SandboxHandle): Promise<ResourceStats> {
     return this.world.faults.around("stats", undefined, async () => {
-      const { resources } = this.sandboxes.alive(handle).spec;
+      const { spec, use } = this.sandboxes.alive(handle);
       return {
-        cpuUsageUsec: 1000,
-        memoryUsedBytes: 1 << 20,
-        memoryCacheBytes: 1 << 10,
-        memoryLimitBytes: resources.memoryBytes,
-        diskUsedBytes: 4096,
-        diskLimitBytes: resources.diskBytes,
+        ...use,
+        memoryLimitBytes: spec.resources.memoryBytes,
+        diskLimitBytes: spec.resources.diskBytes,
         processes: PROCESSES,
         oomKills: 0,
       };
     });
+  }
+
+  async cpuTimes(handles: readonly SandboxHandle[]): Promise<ReadonlyMap<SandboxId, number>> {
+    const times = new Map<SandboxId, number>();
+    for (const { sandboxId } of handles) {
+      const sandbox = this.world.sandboxes.get(sandboxId);
+      if (sandbox?.phase === "running") times.set(sandboxId, sandbox.use.cpuUsageUsec);
+    }
+    return times;
   }
 
   address(handle: SandboxHandle): Promise<AgentAddress> {

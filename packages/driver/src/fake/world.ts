@@ -7,6 +7,16 @@ import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";
 import { Faults } from "./faults.ts";
 import type { FakeVolumeFiles } from "./volume-files.ts";
 
+/** What a fake sandbox uses. */
+export interface FakeUse {
+  cpuUsageUsec: number;
+  memoryUsedBytes: number;
+  memoryCacheBytes: number;
+  diskUsedBytes: number;
+  networkReceivedBytes: number;
+  networkSentBytes: number;
+}
+
 /** One fake sandbox. */
 export interface FakeSandbox {
   handle: SandboxHandle;
@@ -23,6 +33,8 @@ export interface FakeSandbox {
   standing: boolean;
   /** True after a `create` that was stopped in the middle: the sandbox is listed and can be destroyed, nothing else. */
   halfMade: boolean;
+  /** What `stats` answers; tests change it. */
+  readonly use: FakeUse;
   /** Its changed files: text by path. Tests fill it; `images.commit` makes a layer of it. */
   readonly files: Map<string, string>;
   /** Its generation, with the handle and files of that time. */
@@ -105,6 +117,14 @@ export class FakeWorld {
       generationDamaged: false,
       standing: false,
       halfMade: false,
+      use: {
+        cpuUsageUsec: 1000,
+        memoryUsedBytes: 1 << 20,
+        memoryCacheBytes: 1 << 10,
+        diskUsedBytes: 4096,
+        networkReceivedBytes: 0,
+        networkSentBytes: 0,
+      },
       files: new Map(files),
       ended,
       end,

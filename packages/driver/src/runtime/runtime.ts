@@ -1,3 +1,4 @@
+import type { SandboxId } from "@boxyard/core";
 import type {
   AgentAddress,
   Capacity,
@@ -79,6 +80,11 @@ export interface RuntimeDriver {
 
   inspect(handle: SandboxHandle): Promise<RuntimeStatus>;
   stats(handle: SandboxHandle): Promise<ResourceStats>;
+  /**
+   * `cpuUsageUsec` of each of these sandboxes that is alive; the others are left out. Cheap, because it is asked for all running sandboxes every few
+   * seconds: `stats` is asked only for those whose number has changed.
+   */
+  cpuTimes(handles: readonly SandboxHandle[]): Promise<ReadonlyMap<SandboxId, number>>;
   address(handle: SandboxHandle): Promise<AgentAddress>;
   /** The spec that the driver keeps, for a server that has lost its store; also of a paused sandbox. */
   keptSpec(handle: SandboxHandle): Promise<KeptSpec>;

@@ -96,6 +96,9 @@ export interface ResourceStats {
   readonly memoryLimitBytes: number;
   readonly diskUsedBytes: number;
   readonly diskLimitBytes: number;
+  /** Bytes that the sandbox's link has brought it, and taken from it, counted by the machine, since this start or resume from disk. */
+  readonly networkReceivedBytes: number;
+  readonly networkSentBytes: number;
   readonly processes: number;
   /** How often the kernel ended something of the sandbox for lack of memory, since it was created or resumed from disk. */
   readonly oomKills: number;

@@ -128,6 +128,12 @@ export function readU32(bytes: Uint8Array | undefined): number | undefined {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0, true);
 }
 
+/** Exact up to 2^53. */
+export function readU64(bytes: Uint8Array | undefined): number | undefined {
+  if (!bytes || bytes.length < 8) return undefined;
+  return Number(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getBigUint64(0, true));
+}
+
 export function readText(bytes: Uint8Array | undefined): string {
   if (!bytes) return "";
   const end = bytes.indexOf(0);

@@ -1,6 +1,6 @@
 import { hasErrno } from "../../sys/libc.ts";
 import { type Address, formatAddress } from "../addresses.ts";
-import { Message, NLM_F, parseAttributes, readText, readU32, u32 } from "./message.ts";
+import { Message, NLM_F, parseAttributes, readText, readU32, readU64, u32 } from "./message.ts";
 import type { NetlinkSocket } from "./socket.ts";
 
 /** The messages of rtnetlink that we need: links, addresses, routes, neighbours (man 7 rtnetlink; numbers of include/uapi/linux). */
@@ -24,6 +24,7 @@ const IFLA = {
   MTU: 4,
   LINK: 5,
   LINKINFO: 18,
+  STATS64: 23,
   GROUP: 27,
   NET_NS_FD: 28,
   NUM_TX_QUEUES: 31,
@@ -173,6 +174,9 @@ export interface Link {
   readonly group: number;
   /** Index of the other end of a veth, in the namespace of that end. */
   readonly peerIndex: number | undefined;
+  /** Bytes that came in by this end, and that went out. */
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
 }
 
 function parseLink(body: Uint8Array): Link {
@@ -183,6 +187,9 @@ function parseLink(body: Uint8Array): Link {
     mtu: readU32(attributes.get(IFLA.MTU)) ?? 1500,
     group: readU32(attributes.get(IFLA.GROUP)) ?? 0,
     peerIndex: readU32(attributes.get(IFLA.LINK)),
+    // `struct rtnl_link_stats64` begins with packets in, packets out, bytes in, bytes out.
+    receivedBytes: readU64(attributes.get(IFLA.STATS64)?.subarray(16)) ?? 0,
+    sentBytes: readU64(attributes.get(IFLA.STATS64)?.subarray(24)) ?? 0,
   };
 }
 

@@ -16,6 +16,22 @@ export function accountTests(subject: Subject): void {
       expect(stats.processes).toBeGreaterThan(0);
       expect(stats.cpuUsageUsec).toBeGreaterThan(0);
       expect([stats.oomKills, stats.memoryCacheBytes >= 0, stats.diskUsedBytes >= 0]).toEqual([0, true, true]);
+      expect([stats.networkReceivedBytes >= 0, stats.networkSentBytes >= 0]).toEqual([true, true]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "tells the CPU time of several sandboxes at once, and leaves out those that are not alive",
+    async () => {
+      const { driver } = subject();
+      const [running, gone] = [await boot(subject()), await boot(subject())];
+      await driver.destroy(gone);
+      const times = await driver.cpuTimes([running, gone]);
+      expect([...times.keys()]).toEqual([running.sandboxId]);
+      const { cpuUsageUsec } = await driver.stats(running);
+      expect(times.get(running.sandboxId)).toBeGreaterThan(0);
+      expect(times.get(running.sandboxId)).toBeLessThanOrEqual(cpuUsageUsec);
     },
     TIMEOUT_MS,
   );
