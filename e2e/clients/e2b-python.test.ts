@@ -6,7 +6,15 @@ import { usePlatform } from "../support/platform.ts";
 import { usePythonScenarios } from "../support/python-scenarios.ts";
 
 const DIRECTORY = join(CHECKOUT, "e2e/clients/python");
-const MODULES = ["scenarios", "process_scenarios", "file_scenarios", "git_scenarios", "pause_scenarios", "volume_scenarios"];
+const MODULES = [
+  "scenarios",
+  "process_scenarios",
+  "file_scenarios",
+  "git_scenarios",
+  "pause_scenarios",
+  "volume_scenarios",
+  "metric_scenarios",
+];
 /** Every function of these modules that takes the client's flavour and has no underscore in front of its name. */
 const SCENARIOS = MODULES.flatMap((module) =>
   [...readFileSync(join(DIRECTORY, `${module}.py`), "utf8").matchAll(/^async def ([a-z]\w*)\(flavour\):/gm)].map((match) => ({

@@ -164,6 +164,20 @@ test("logs and keys", async () => {
   expect(await boxyard(["key", "revoke", "k1", "k2"])).toEqual({ exitCode: 1, stdout: "k1\n", stderr: "no API key k2\n" });
 });
 
+test("usage of the team's days, and of a sandbox", async () => {
+  const days = await boxyard(["usage"]);
+  expect([days.exitCode, days.stderr]).toEqual([0, ""]);
+  expect(days.stdout).toMatch(
+    /^DAY +CREATED +RUNNING +CPU +MEMORY +IN +OUT\n2026-01-01 +3 +1 min 30 s +1.5 s +1.000 GiB h +1.0 KiB +2.0 KiB\n$/,
+  );
+  expect(JSON.parse((await boxyard(["usage", "--json"])).stdout)).toMatchObject([{ date: "2026-01-01", sandboxes: 3, cpuSeconds: 1.5 }]);
+  const id = (await boxyard(["sandbox", "create"])).stdout.trim();
+  expect((await boxyard(["usage", id])).stdout).toMatch(
+    /^running +1 min 30 s\ncpu +1.5 s\nmemory +1.000 GiB h\nnetwork +1.0 KiB in, 2.0 KiB out\n$/,
+  );
+  await boxyard(["sandbox", "kill", id]);
+});
+
 test("env prints lines that a shell reads back, and JSON", async () => {
   const expected = {
     BOXYARD_API_URL: url,

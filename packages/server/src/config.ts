@@ -61,6 +61,8 @@ export interface ServerConfig {
   readonly buildSettings: "machine" | "none";
   /** Certificate authorities of sandboxes: `machine`, `none`, or the path of a PEM file or of a directory of PEM files. */
   readonly authorities: string;
+  /** Who may read `GET /metrics`: holders of an API key, everybody, or nobody. */
+  readonly metrics: "key" | "open" | "off";
   /** PostgreSQL address; SQLite in the data directory without one. Holds a password: never printed. */
   readonly databaseUrl: string | undefined;
 }
@@ -189,6 +191,7 @@ const Env = z.object({
     .string()
     .regex(/^(machine|none|\/.*)$/, "must be machine, none, or the absolute path of a PEM file or of a directory with such")
     .default("machine"),
+  BOXYARD_METRICS: z.enum(["key", "open", "off"]).default("key"),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
@@ -238,6 +241,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     proxy: proxyOf(env),
     buildSettings: e.BOXYARD_BUILD_SETTINGS,
     authorities: e.BOXYARD_AUTHORITIES,
+    metrics: e.BOXYARD_METRICS,
     databaseUrl: e.DATABASE_URL,
   };
 }

@@ -12,7 +12,10 @@ import { Credentials } from "./keys/credentials.ts";
 import { ensureAdminToken, ensureFirstKey, type FirstKey } from "./keys/first-key.ts";
 import { Keys } from "./keys/keys.ts";
 import { SandboxLogs } from "./logs/sandbox-logs.ts";
-import type { Front } from "./proxy/front.ts";
+import { assembleMetrics } from "./metrics/assemble.ts";
+import { observe } from "./prometheus/collect.ts";
+import { Instruments } from "./prometheus/instruments.ts";
+import { type Front, NO_COUNTS } from "./proxy/front.ts";
 import { RouteTable } from "./proxy/route-table.ts";
 import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
@@ -125,7 +128,13 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const events = new Events(logger, sandboxLogs);
   const sandboxes = new LivingSandboxes();
   const admission = admissionOf({ config, store, placement, clock, sandboxes, limits });
-  const engine = engineOf({ store, placement, clock, routes, agent, tokens, events, authorities, sandboxes, admission }, options);
+  const { metering, history, ...metrics } = await assembleMetrics({ store, clock });
+  const instruments = new Instruments();
+  const measuring = { metering, timings: instruments };
+  const engine = engineOf(
+    { store, placement, clock, routes, agent, tokens, events, authorities, sandboxes, admission, ...measuring },
+    options,
+  );
   const making = { engine, admission, clock };
   const snapshotKeeper = new SnapshotKeeper({
     snapshots: placement.snapshots,
@@ -138,7 +147,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const building = { buildSandboxes, settings: buildSettings, ...(observer && { observer }) };
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, limits, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
-  const sampler = new Sampler(engine.sandboxes, clock, liveness);
+  const sampler = new Sampler({ sandboxes, clock, liveness, logger, ...metrics });
   const operations = new Operations(
     { store, events, clock, ...(observer && { observer }) },
     { fork: (input: ForkInput) => fork.undoLeft({ engine }, input) },
@@ -156,11 +165,12 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     ...made,
     sandboxes: service,
     named: new NamedSandboxes({ engine, sandboxes: service, clock }),
-    observations: new Observations({ ...serving, sampler, liveness, logs: sandboxLogs }),
+    observations: new Observations({ ...serving, history, liveness, logs: sandboxLogs }),
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
     tokens,
+    ...{ history, clock, instruments },
     ...{ volumes, volumeContent: driver.volumes.content },
     sdkPackage,
     mcp: new McpFront(() => own.url ?? ""),
@@ -169,6 +179,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     context.mcp.endOf(keyId).catch((error: unknown) => logger.warn({ err: error }, "a session of a revoked key did not end"));
   });
   watchStore(store, events, logger);
+  const counts = { front: () => own.front?.counts ?? NO_COUNTS, builds: () => made.builds.counts };
+  observe(instruments, { sandboxes, driver, store, clock, ...counts });
   const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
   const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId };
   const adopt = async () => {
@@ -176,7 +188,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     return adoptAll(restart, orphans, remaking);
   };
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
-  return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, liveness, sweep };
+  return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, metrics, liveness, sweep };
 }
 
 function watchStore({ health }: Store, events: Events, logger: Logger): void {

@@ -6,6 +6,8 @@ import { makeServices, type ServerContext, type ServerOptions, type Services } f
 import { createApp } from "./http/app.ts";
 import { logged } from "./http/log.ts";
 import type { FirstKey } from "./keys/first-key.ts";
+import type { Meters } from "./metrics/meters.ts";
+import type { MetricWriter } from "./metrics/metric-writer.ts";
 import { type Module, Modules } from "./modules.ts";
 import { openStore } from "./open-store.ts";
 import { Front, type FrontOptions } from "./proxy/front.ts";
@@ -25,6 +27,8 @@ export interface RunningServer {
   readonly context: ServerContext;
   readonly engine: Engine;
   readonly sampler: Sampler;
+  readonly meters: Meters;
+  readonly metricWriter: MetricWriter;
   readonly liveness: Liveness;
   readonly routes: RouteTable;
   readonly firstKey: FirstKey;
@@ -69,7 +73,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   await modules.start("engine", { start: () => engine.start() });
   await modules.start("builds", { start: () => context.builds.beginTidying(), stop: () => context.builds.close() });
   const app = createApp(context);
-  const api = logged((request, call) => app.fetch(request, call), logger, clock);
+  const api = logged((request, call) => app.fetch(request, call), logger, clock, context.instruments);
   const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };
   const watches = [sampler, liveness, sweep];
   await modules.start("watches", {
@@ -79,6 +83,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   const url = await modules.start("front", frontModule(made, listening));
   return {
     ...{ url, context, engine, sampler, liveness, routes, adoption, sweep },
+    ...{ meters: made.metrics.meters, metricWriter: made.metrics.writer },
     firstKey: made.firstKey,
     lost: lock.lost,
     close: (graceMs = 5000) => modules.stop(graceMs),

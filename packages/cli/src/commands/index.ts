@@ -25,6 +25,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "ls", summary: "List sandboxes", load: async () => (await import("./sandbox-short.ts")).ls },
   { name: "rm", summary: "End sandboxes", load: async () => (await import("./sandbox-short.ts")).rm },
   { name: "sandbox", summary: "Create, list, look at and end sandboxes", load: () => import("./sandbox.ts") },
+  { name: "usage", summary: "Show what sandboxes have used, per day", load: () => import("./usage.ts") },
   { name: "snapshot", summary: "Create, list and delete snapshots of sandboxes", load: () => import("./snapshot.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
   { name: "key", summary: "Create, list and revoke API keys", load: () => import("./key.ts") },

@@ -197,6 +197,7 @@ export async function metrics(text: string, options: { json?: boolean }, context
     ["memory", `${bytes(last.memUsed)} of ${bytes(last.memTotal)}`],
     ["cache", bytes(last.memCache)],
     ["disk", `${bytes(last.diskUsed)} of ${bytes(last.diskTotal)}`],
+    ["network", `${bytes(last.networkReceivedBytes)} in, ${bytes(last.networkSentBytes)} out`],
     ...(last.health ? [["health", "unresponsive: its agent no longer answers"]] : []),
   ];
   await context.output.line(table(rows));

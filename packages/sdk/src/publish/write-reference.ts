@@ -148,6 +148,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "NewTeam",
     ],
   },
+  { title: "Usage", names: ["Usage", "UsageInfo", "SandboxUsage", "DayUsage", "UsageOptions"] },
   {
     title: "Connection",
     names: [

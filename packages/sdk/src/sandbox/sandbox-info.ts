@@ -39,6 +39,9 @@ export interface SandboxMetrics {
   readonly memCache: number;
   readonly diskUsed: number;
   readonly diskTotal: number;
+  /** Bytes that came in and went out over the sandbox's network link since its creation; 0 from a server that does not count them. */
+  readonly networkReceivedBytes: number;
+  readonly networkSentBytes: number;
   /** Set if the sandbox's agent did not answer at that time. */
   readonly health?: "unresponsive";
 }
@@ -130,6 +133,8 @@ export function metricsFromJson(value: unknown): SandboxMetrics {
     memCache: number("memCache"),
     diskUsed: number("diskUsed"),
     diskTotal: number("diskTotal"),
+    networkReceivedBytes: number("networkReceivedBytes"),
+    networkSentBytes: number("networkSentBytes"),
     ...(json.health === "unresponsive" && { health: "unresponsive" }),
   };
 }

@@ -89,6 +89,7 @@ export class FakePlatform {
 
   private api(request: IncomingMessage, url: URL, body: string, response: ServerResponse): unknown {
     const { method } = request;
+    if (url.pathname === "/usage") return sendJson(response, 200, { days: [{ date: "2026-01-01", sandboxes: 3, ...USED }] });
     if (url.pathname.startsWith("/api-keys")) return this.keys(method, url.pathname.slice(10), body, response);
     const [, id = "", action = ""] = /^(?:\/v2)?\/sandboxes(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
     if (id === "by-name" && this.named.has(action)) return sendJson(response, 200, detail(this.named.get(action) ?? "", OF_NAME));
@@ -101,6 +102,7 @@ export class FakePlatform {
       this.sandboxes.delete(id);
       return sendJson(response, 204);
     }
+    if (action === "usage") return sendJson(response, 200, { sandboxID: id, ...USED });
     if (action === "connect") return sendJson(response, 200, access(id));
     if (action === "logs") return sendJson(response, 200, { logs: LOGS });
     if (action === "network") return sendJson(response, 404, { code: 404, message: "There is nothing", error_code: "no_such_route" });
@@ -207,6 +209,7 @@ export class FakePlatform {
   }
 }
 
+const USED = { cpuSeconds: 1.5, memoryMiBSeconds: 3_686_400, runningSeconds: 90, networkReceivedBytes: 1024, networkSentBytes: 2048 };
 const KEY = {
   id: "k1",
   name: "first",

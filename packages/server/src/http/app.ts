@@ -1,10 +1,11 @@
-import { AppError } from "@boxyard/core";
+import { AppError, isAppError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { routes } from "@boxyard/spec/platform";
 import { Hono } from "hono";
 import type { ServerConfig } from "../config.ts";
 import type { Credentials } from "../keys/credentials.ts";
 import type { Keys } from "../keys/keys.ts";
+import type { Instruments } from "../prometheus/instruments.ts";
 import type { ApiCall } from "../proxy/api-exchange.ts";
 import type { Store, StoreTrouble } from "../store/index.ts";
 import type { Teams } from "../teams/teams.ts";
@@ -14,6 +15,8 @@ import { errorResponse } from "./errors.ts";
 import { mountKeys } from "./keys/index.ts";
 import { REQUEST_ID } from "./log.ts";
 import { type McpServices, mcp } from "./mcp.ts";
+import { type MetricServices, mountMetrics } from "./metrics/index.ts";
+import { scrape } from "./metrics/scrape.ts";
 import { publicUrl } from "./public-url.ts";
 import { type Api, mount } from "./route.ts";
 import { mountSandboxes } from "./sandboxes/index.ts";
@@ -27,15 +30,26 @@ import { mountVolumeContent, type VolumeContentServices } from "./volumes/conten
 import { mountVolumes, type VolumeServices } from "./volumes/index.ts";
 
 /** The services that the platform API calls; each handler gets those of its resource. */
-export interface ApiServices extends SandboxServices, TemplateServices, SdkServices, McpServices, VolumeServices, VolumeContentServices {
+export interface ApiServices
+  extends SandboxServices,
+    TemplateServices,
+    SdkServices,
+    McpServices,
+    VolumeServices,
+    VolumeContentServices,
+    MetricServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
   readonly keys: Keys;
   readonly credentials: Credentials;
   readonly teams: Teams;
   readonly logger: Logger;
-  readonly store: Pick<Store, "health">;
+  readonly store: Pick<Store, "health" | "teamSlug">;
+  readonly instruments: Instruments;
 }
+
+/** Codes of errors that say that a limit was met, or something is away. */
+const COUNTED: ReadonlySet<string> = new Set(["resource_exhausted", "unavailable"]);
 
 /** Header of `GET /health` while the server is degraded; its value is the reason. */
 export const DEGRADED = "Boxyard-Degraded";
@@ -48,6 +62,7 @@ export function createApp(context: ApiServices): Api {
   mountTemplates(app, context);
   mountKeys(app, context);
   mountTeams(app, context);
+  mountMetrics(app, context);
   mountVolumes(app, context);
   mountVolumeContent(app, context);
 
@@ -64,6 +79,7 @@ export function createApp(context: ApiServices): Api {
   for (const path of Object.keys(AGENT_DOCUMENTS) as (keyof typeof AGENT_DOCUMENTS)[]) {
     app.get(path, (c) => agentDocument(path, c.req.raw, context.config));
   }
+  app.get("/metrics", (c) => scrape(c.req.raw, context));
   app.on(["GET", "POST", "DELETE"], "/mcp", (c) => mcp(c.req.raw, c.env, context));
   app.notFound((c) => {
     if (c.req.path === "/" && c.req.method === "GET" && c.req.header("accept")?.includes("text/html")) {
@@ -76,7 +92,10 @@ export function createApp(context: ApiServices): Api {
       details: { allow: allow.join(", ") },
     });
   });
-  app.onError((error, c) => errorResponse(error, context.logger, c.req.header(REQUEST_ID)));
+  app.onError((error, c) => {
+    if (isAppError(error) && COUNTED.has(error.code)) context.instruments.refused(error.reason);
+    return errorResponse(error, context.logger, c.req.header(REQUEST_ID));
+  });
   return app;
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import type { Instruments } from "../prometheus/instruments.ts";
 import type { ApiHandler } from "../proxy/api-exchange.ts";
 
 /** Header with the id of a request. Answers have it, and so does the request as handlers see it; a value that the client has sent is replaced. */
@@ -9,7 +10,7 @@ export const REQUEST_ID = "X-Request-Id";
  * Gives every request an id, which its answer repeats, and logs one line for the request, without query, headers and bodies.
  * Answers also name this run of the server, so that a client whose stream was cut can tell a restart from a bad network.
  */
-export function logged(handler: ApiHandler, logger: Logger, clock: Clock): ApiHandler {
+export function logged(handler: ApiHandler, logger: Logger, clock: Clock, instruments?: Pick<Instruments, "request">): ApiHandler {
   const run = crypto.randomUUID();
   return async (request, call) => {
     const startedAt = clock.monotonic();
@@ -19,6 +20,7 @@ export function logged(handler: ApiHandler, logger: Logger, clock: Clock): ApiHa
     response.headers.set(REQUEST_ID, requestId);
     response.headers.set("X-Server-Run", run);
     const ms = Math.round((clock.monotonic() - startedAt) * 100) / 100;
+    instruments?.request(request.method, response.status, ms);
     const line = { requestId, method: request.method, path: new URL(request.url).pathname.slice(0, 200), status: response.status, ms };
     logger[request.method === "GET" && response.status < 400 ? "debug" : "info"](line, "request");
     return response;

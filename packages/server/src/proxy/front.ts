@@ -57,6 +57,16 @@ export interface FrontOptions {
   readonly logger: Logger;
 }
 
+export interface FrontCounts {
+  readonly clients: number;
+  readonly api: number;
+  readonly proxied: number;
+  /** Answered by the front itself: errors, preflights. */
+  readonly refused: number;
+}
+
+export const NO_COUNTS: FrontCounts = { clients: 0, api: 0, proxied: 0, refused: 0 };
+
 /** An exchange that has been answered, and ignores what still comes. */
 const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
 
@@ -71,6 +81,7 @@ export class Front implements ClientHost {
   private readonly sweeper: Timer;
   private readonly peerLimitMs: number;
   private sweeps = 0;
+  private readonly counted = { api: 0, proxied: 0, refused: 0 };
   private emptied: (() => void) | undefined;
 
   constructor(options: FrontOptions) {
@@ -84,6 +95,11 @@ export class Front implements ClientHost {
 
   get port(): number {
     return this.listener.port;
+  }
+
+  /** Open connections of clients, and how many requests went where since the start. */
+  get counts(): FrontCounts {
+    return { ...this.counted, clients: this.clients.size };
   }
 
   now(): number {
@@ -126,6 +142,7 @@ export class Front implements ClientHost {
           upload.start();
           return upload;
         }
+        this.counted.api++;
         const exchange = new ApiExchange(request, client, this.options);
         exchange.start();
         return exchange;
@@ -219,6 +236,7 @@ export class Front implements ClientHost {
     const problem = refusal(request, route, port);
     if (problem) return this.refuse(request, client, problem);
     client.trust();
+    this.counted.proxied++;
     const exchange = new ProxyExchange(request, client, route, port, this.pool, edit);
     exchange.start();
     return exchange;
@@ -236,6 +254,7 @@ export class Front implements ClientHost {
 
   private answer(request: RequestHead, client: ClientConnection, make: (close: boolean) => Uint8Array): Exchange {
     const keep = request.keepAlive;
+    this.counted.refused++;
     client.write(make(!keep));
     client.endResponse(keep);
     return ANSWERED;

@@ -1,24 +1,18 @@
 import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
 import type { SandboxMetric } from "@boxyard/spec/platform";
 import type { SandboxLogs } from "../logs/sandbox-logs.ts";
-import type { SandboxLogLine, SandboxLogQuery, Store } from "../store/index.ts";
+import type { MetricHistory, MetricRange } from "../metrics/history.ts";
+import type { SandboxLogLine, SandboxLogQuery, SandboxRecord, SandboxUsage, Store } from "../store/index.ts";
 import type { Engine } from "./engine/engine.ts";
 import { sandboxNotFound } from "./problems.ts";
 import type { Liveness } from "./upkeep/liveness.ts";
-import type { Sampler } from "./upkeep/sampler.ts";
 
 export interface ObservationsParts {
   readonly engine: Engine;
   readonly store: Pick<Store, "getSandbox">;
-  readonly sampler: Sampler;
+  readonly history: MetricHistory;
   readonly liveness: Liveness;
   readonly logs: SandboxLogs;
-}
-
-/** In Unix seconds, both included. */
-export interface MetricRange {
-  readonly start?: number | undefined;
-  readonly end?: number | undefined;
 }
 
 /** Largest number of sandboxes in one request for metrics. */
@@ -40,18 +34,13 @@ export class Observations {
 
   /** Log lines of a sandbox, also after its end. Throws `not_found`. */
   async logsOf(teamId: TeamId, id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]> {
-    const record = this.parts.engine.sandboxes.find(id)?.record ?? (await this.parts.store.getSandbox(id));
-    if (record?.teamId !== teamId || record.owner.kind !== "user") throw sandboxNotFound(id);
+    await this.recordOf(teamId, id);
     return this.parts.logs.read(id, query);
   }
 
-  /** Samples of one sandbox, oldest first. Throws `not_found`. */
-  metricsOf(teamId: TeamId, id: SandboxId, { start, end }: MetricRange): SandboxMetric[] {
-    this.parts.engine.sandboxes.visibleOf(teamId, id);
-    if (start !== undefined && end !== undefined && start > end) {
-      throw new AppError("invalid_argument", "start: must not be after end", { reason: "invalid_range" });
-    }
-    return this.parts.sampler.history(id, start, end);
+  /** What was measured of one sandbox, oldest first. Throws `not_found`, and `invalid_argument` for a range that ends before it begins. */
+  async metricsOf(teamId: TeamId, id: SandboxId, range: MetricRange): Promise<SandboxMetric[]> {
+    return this.parts.history.ofSandbox(this.parts.engine.sandboxes.visibleOf(teamId, id).record, range);
   }
 
   /** The newest sample of each of these sandboxes that has one. */
@@ -61,10 +50,22 @@ export class Observations {
     }
     const newest: Record<string, SandboxMetric> = {};
     for (const id of ids) {
-      const isOwn = this.parts.engine.sandboxes.findOf(teamId, id as SandboxId) !== undefined;
-      const sample = isOwn ? this.parts.sampler.newest(id) : undefined;
+      const own = this.parts.engine.sandboxes.findOf(teamId, id as SandboxId);
+      const sample = own && this.parts.history.newest(own.record);
       if (sample) newest[id] = sample;
     }
     return newest;
+  }
+
+  /** What a sandbox has used so far; undefined before its first measurement. */
+  usageOf(record: SandboxRecord): SandboxUsage | undefined {
+    return this.parts.history.usageOf(record);
+  }
+
+  /** The record of a sandbox, also after its end, for as long as the store keeps it. Throws `not_found`. */
+  async recordOf(teamId: TeamId, id: SandboxId): Promise<SandboxRecord> {
+    const record = this.parts.engine.sandboxes.find(id)?.record ?? (await this.parts.store.getSandbox(id));
+    if (record?.teamId !== teamId || record.owner.kind !== "user") throw sandboxNotFound(id);
+    return record;
   }
 }

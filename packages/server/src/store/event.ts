@@ -30,8 +30,8 @@ export interface StoreEvent extends NewEvent {
 export interface EventStore {
   /** Events after a cursor, in order. The first has the cursor `after + 1`, unless retention has removed that event. */
   read(after: number, limit: number): Promise<StoreEvent[]>;
-  /** Calls `listener` after each commit of this process that wrote events; the returned function ends that. */
-  subscribe(listener: () => void): () => void;
+  /** Calls `listener` after each commit of this process that wrote events, with their actions; the returned function ends that. */
+  subscribe(listener: (actions: readonly string[]) => void): () => void;
   /** The cursor of the newest event; 0 if there was none. */
   newest(): Promise<number>;
   /** How far a reader has come; undefined for one that has never saved. */

@@ -18,6 +18,7 @@ const SILENT: Readonly<Record<string, string>> = {
   markRemoving: "the removal has its event when the driver does not have the checkpoint any more",
   addReference: "a reference is a part of the change that makes it, which has its own event",
   dropReferences: "a reference is a part of the change that ends it, which has its own event",
+  writeMeasured: "what sandboxes use is counted every few seconds; the event of a sandbox's end has the sum",
   open: "rows of the time before sandboxes had a node get the node of the only server that there was",
 };
 

@@ -191,4 +191,21 @@ export const MIGRATIONS: readonly Migration[] = [
       `CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes (team_id, name) WHERE name IS NOT NULL AND state NOT IN ('killing', 'dead')`,
     ],
   },
+  {
+    version: 15,
+    name: "metrics and usage",
+    statements: [
+      // Points of a series, many in a row; the tier is their resolution (`store/points.ts`).
+      `CREATE TABLE metric_chunks (series TEXT NOT NULL, tier INTEGER NOT NULL, start_at BIGINT NOT NULL, samples TEXT NOT NULL,
+        PRIMARY KEY (series, start_at, tier))`,
+      "CREATE INDEX metric_chunks_by_age ON metric_chunks (tier, start_at, series)",
+      "CREATE TABLE metric_rounds (node TEXT PRIMARY KEY, at BIGINT NOT NULL)",
+      // What a living sandbox has used, as the server measures it, and what an ended one has used. JSON.
+      "ALTER TABLE sandboxes ADD COLUMN meter TEXT",
+      "ALTER TABLE sandboxes ADD COLUMN usage TEXT",
+      `CREATE TABLE usage_days (team_id TEXT NOT NULL, day BIGINT NOT NULL, sandboxes BIGINT NOT NULL, cpu_usec BIGINT NOT NULL,
+        memory_mib_ms BIGINT NOT NULL, running_ms BIGINT NOT NULL, received_bytes BIGINT NOT NULL, sent_bytes BIGINT NOT NULL,
+        PRIMARY KEY (team_id, day))`,
+    ],
+  },
 ];

@@ -1,6 +1,7 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
 import type { EgressPolicy, ImageRef, ResourceLimits, Restrictions } from "@boxyard/driver";
 import type { Scope } from "@boxyard/spec/platform";
+import type { SandboxUsage } from "./metric-store.ts";
 
 /** Why a sandbox ended; kept with its record. */
 export type EndCause =
@@ -114,6 +115,8 @@ export interface SandboxRecord {
   readonly settings: SandboxSettings;
   /** The checkpoint that its present state comes from: its newest one, the one that it was made from, or the one of its last rollback. */
   readonly checkpointId?: string;
+  /** What it has used, once it has ended. */
+  readonly usage?: SandboxUsage;
 }
 
 /** An API key, or an access token, which is for `Authorization: Bearer`. */

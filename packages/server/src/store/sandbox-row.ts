@@ -1,6 +1,7 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
 import type { EgressPolicy } from "@boxyard/driver";
 import type { EventDetail } from "./event.ts";
+import type { SandboxUsage } from "./metric-store.ts";
 import type { EndCause, SandboxFacts, SandboxOwner, SandboxRecord, SandboxSettings } from "./records.ts";
 import type { Secrets } from "./secrets.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
@@ -19,6 +20,7 @@ const COLUMNS: { readonly [K in keyof Required<SandboxChange>]: (value: Required
     owner: ownerColumns,
     checkpointId: (value) => ({ checkpoint_id: value }),
     name: (value) => ({ name: value ?? null }),
+    usage: (value) => ({ usage: JSON.stringify(value) }),
   };
 
 function ownerColumns(owner: SandboxOwner): Readonly<Record<string, unknown>> {
@@ -49,6 +51,7 @@ export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, u
     spec: secrets.sealFacts(record.id, record.facts),
     settings: JSON.stringify(storedSettings(record.settings)),
     checkpoint_id: record.checkpointId ?? null,
+    usage: record.usage ? JSON.stringify(record.usage) : null,
   };
 }
 
@@ -72,6 +75,7 @@ export function sandboxOf(row: Row, secrets: Secrets, node: string): SandboxReco
     endAt: num(row.end_at),
     ...(endedAt === undefined ? {} : { endedAt }),
     ...(row.checkpoint_id === null ? {} : { checkpointId: text(row.checkpoint_id) }),
+    ...(row.usage === null ? {} : { usage: JSON.parse(text(row.usage)) as SandboxUsage }),
     ...factsAndSettings(secrets.openFacts(id, text(row.spec), isNeeded), text(row.settings)),
   };
 }

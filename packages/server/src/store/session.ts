@@ -6,17 +6,19 @@ import { insertEvents } from "./insert-events.ts";
 import { storeFault } from "./store-fault.ts";
 import type { StoreHealth } from "./store-health.ts";
 
-/** Calls listeners when events were committed. */
-class EventSignal {
-  private readonly listeners = new Set<() => void>();
+type CommitListener = (actions: readonly string[]) => void;
 
-  subscribe(listener: () => void): () => void {
+/** Calls listeners when events were committed, with the actions of the events. */
+class EventSignal {
+  private readonly listeners = new Set<CommitListener>();
+
+  subscribe(listener: CommitListener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  notify(): void {
-    for (const listener of this.listeners) listener();
+  notify(actions: readonly string[]): void {
+    for (const listener of this.listeners) listener(actions);
   }
 }
 
@@ -49,6 +51,10 @@ class OpenTransaction implements Transaction {
 
   get hasEvents(): boolean {
     return this.events.length > 0;
+  }
+
+  get actions(): string[] {
+    return this.events.map(({ action }) => action);
   }
 
   transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
@@ -96,11 +102,7 @@ export class PostgresSession implements Session {
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
-    try {
-      return await this.inTime(this.commit(work));
-    } catch (error) {
-      throw faultOf(error, this.health);
-    }
+    return watched(this.health, () => this.inTime(this.commit(work)));
   }
 
   /** A commit wakes the readers of events even if it ends after the limit. */
@@ -111,7 +113,7 @@ export class PostgresSession implements Session {
       return perform(open, work);
     });
     if (open?.hasEvents) {
-      this.committed.notify();
+      this.committed.notify(open.actions);
       this.health.wrote();
     }
     return result as T;
@@ -154,9 +156,7 @@ export class SqliteSession implements Session {
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
-    return this.inTurn(() => this.perform(work)).catch((error: unknown) => {
-      throw faultOf(error, this.health);
-    });
+    return watched(this.health, () => this.inTurn(() => this.perform(work)));
   }
 
   close(): Promise<void> {
@@ -184,7 +184,7 @@ export class SqliteSession implements Session {
       const result = await perform(open, work);
       await this.raw.unsafe("COMMIT");
       if (open.hasEvents) {
-        this.committed.notify();
+        this.committed.notify(open.actions);
         this.health.wrote();
       }
       return result;
@@ -205,6 +205,18 @@ export class SqliteSession implements Session {
   }
 }
 
+/** The result of a statement or a transaction; its error is translated, and its time is told. */
+async function watched<T>(health: StoreHealth, work: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    return await work();
+  } catch (error) {
+    throw faultOf(error, health);
+  } finally {
+    health.onAnswer?.(performance.now() - startedAt);
+  }
+}
+
 function faultOf(error: unknown, health: StoreHealth): unknown {
   const fault = storeFault(error) ?? error;
   health.failed(fault);
@@ -218,9 +230,7 @@ function intercepted(sql: SQL, health: StoreHealth, run: (statement: () => Promi
       const made: unknown = Reflect.apply(target as (...args: unknown[]) => unknown, self, args);
       // Helpers such as `sql(values)` are not statements.
       if (!(made instanceof Promise)) return made;
-      return run(() => made.then((rows) => rows)).catch((error: unknown) => {
-        throw faultOf(error, health);
-      });
+      return watched(health, () => run(() => made.then((rows) => rows)));
     },
   });
 }

@@ -20,7 +20,7 @@ export class SqlEventStore implements EventStore {
     return (rows as Row[]).map(eventOf);
   }
 
-  subscribe(listener: () => void): () => void {
+  subscribe(listener: (actions: readonly string[]) => void): () => void {
     return this.session.committed.subscribe(listener);
   }
 

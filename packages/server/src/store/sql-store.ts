@@ -12,6 +12,7 @@ import type { Sealer } from "./sealer.ts";
 import { forgetOldPages, Secrets } from "./secrets.ts";
 import { PostgresSession, type Session, SqliteSession } from "./session.ts";
 import { SqlEventStore } from "./sql-event-store.ts";
+import { SqlMetricStore } from "./sql-metric-store.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
 import { type Row, text } from "./sql-values.ts";
@@ -20,21 +21,12 @@ import { isDiskFull, storeFault } from "./store-fault.ts";
 import { makePrivate, StoreFile } from "./store-file.ts";
 import { StoreHealth } from "./store-health.ts";
 import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
+import { nameOf, type StorePlace } from "./store-place.ts";
 import { TeamRows } from "./team-rows.ts";
 import { VolumeRows } from "./volume-rows.ts";
 
 /** Most records that one call of `pruneSandboxes` removes; the next round of the sweep removes more. Also the ids of one query. */
 const PRUNED_AT_ONCE = 1000;
-
-/** Where a store is: a SQLite file, or the address of a PostgreSQL database. `exclusive`: no other process may open the file meanwhile. */
-export type StorePlace = { readonly file: string; readonly exclusive?: boolean } | { readonly url: string };
-
-/** The name of a store in messages; of an address, the parts that are not secret. */
-function nameOf(place: StorePlace): string {
-  if ("file" in place) return `The store ${place.file}`;
-  const { host, pathname } = new URL(place.url);
-  return `The database ${host}${pathname} of DATABASE_URL`;
-}
 
 /** The parts that a store shares with the stores of its transactions. */
 interface StoreParts {
@@ -55,6 +47,7 @@ export class SqlStore implements Store {
   readonly teams: TeamRows;
   readonly keys: KeyRows;
   readonly operations: OperationRows;
+  readonly metrics: SqlMetricStore;
   readonly health: StoreHealth;
   private readonly session: Session;
   private readonly parts: StoreParts;
@@ -75,6 +68,7 @@ export class SqlStore implements Store {
     this.teams = new TeamRows(session, parts.clock);
     this.keys = new KeyRows(session);
     this.operations = new OperationRows(session, this.node);
+    this.metrics = new SqlMetricStore(session, this.node);
   }
 
   /**
@@ -234,6 +228,7 @@ export class SqlStore implements Store {
     await this.session.transaction(async (tx) => {
       const ids = tx.sql(rows.map(({ id }) => text(id)));
       await tx.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
+      await tx.sql`DELETE FROM metric_chunks WHERE series IN ${ids}`;
       await tx.sql`DELETE FROM sandboxes WHERE id IN ${ids}`;
       // The end of a dead sandbox has its event already.
       for (const { id, state, node, team_id: team } of rows.filter((row) => text(row.state) !== "dead")) {

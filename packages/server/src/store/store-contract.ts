@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Clock, newSandboxId, type TeamId } from "@boxyard/core";
 import { checkpointRowsContract } from "./checkpoint-rows-contract.ts";
 import { eventStoreContract } from "./event-store-contract.ts";
+import { metricStoreContract } from "./metric-store-contract.ts";
 import { operationRowsContract } from "./operation-rows-contract.ts";
 import type { TemplateSpec } from "./records.ts";
 import { keyRecord, sampleRecord } from "./sample-record.ts";
@@ -217,16 +218,13 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     );
 
     sandboxNamesContract(() => store);
-    for (const rowsContract of [volumeRowsContract, checkpointRowsContract, operationRowsContract]) {
-      rowsContract(
-        () => store,
-        async (node) => {
-          await store.close();
-          store = await place.open(node);
-          return store;
-        },
-      );
-    }
+    const reopenFor = async (node: string) => {
+      await store.close();
+      store = await place.open(node);
+      return store;
+    };
+    for (const rowsContract of [volumeRowsContract, checkpointRowsContract, operationRowsContract, metricStoreContract])
+      rowsContract(() => store, reopenFor);
 
     test("keeps the newest lines of sandboxes' logs in order, until the record is removed", async () => {
       const record = sampleRecord({ state: "dead", endedAt: 10 });

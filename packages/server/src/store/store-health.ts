@@ -21,6 +21,8 @@ export class StoreHealth {
   file: StoreFile | undefined;
   /** Path of the copy that `finishPutBack` has kept at this start, if any. */
   keptAs: string | undefined;
+  /** Told how many milliseconds each statement or transaction took, the wait for its turn included. */
+  onAnswer: ((ms: number) => void) | undefined;
   private current: StoreTrouble | undefined;
   private readonly clock: Clock;
   private readonly listeners = new Set<(trouble: StoreTrouble | undefined) => void>();

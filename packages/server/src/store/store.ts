@@ -2,6 +2,7 @@ import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import type { CheckpointRows } from "./checkpoint-rows.ts";
 import type { EventStore } from "./event.ts";
 import type { KeyRows } from "./key-rows.ts";
+import type { MetricStore } from "./metric-store.ts";
 import type { OperationRows } from "./operation-rows.ts";
 import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
@@ -65,6 +66,9 @@ export interface Store {
   /** The logs of sandboxes. */
   readonly sandboxLogs: SandboxLogStore;
 
+  /** Measurements of sandboxes and teams, and sums of usage. */
+  readonly metrics: MetricStore;
+
   /** Throws when the id exists, and `already_exists`, reason `sandbox_name_taken`, when a sandbox of the team has the name. */
   insertSandbox(record: SandboxRecord): Promise<void>;
   /** The record of a sandbox of any node; undefined if there is none. */
@@ -102,7 +106,7 @@ export type StoreTransaction = Omit<Store, "lock" | "close">;
 export type SandboxChange = Partial<
   Pick<
     SandboxRecord,
-    "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner" | "checkpointId" | "name"
+    "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner" | "checkpointId" | "name" | "usage"
   >
 >;
 

@@ -1,6 +1,6 @@
 import type { Setting } from "./setting.ts";
 
-/** What the server's log holds, and how much of it is kept. */
+/** What the server's log holds, how much of it is kept, and who may read what the server counts. */
 export const LOG_SETTINGS = [
   {
     name: "BOXYARD_LOG_LEVEL",
@@ -29,5 +29,13 @@ export const LOG_SETTINGS = [
     usedBy: "server",
     default: "5",
     meaning: "Number of files of that log, `server.log` and older ones; the oldest is removed.",
+  },
+  {
+    name: "BOXYARD_METRICS",
+    form: "key, open or off",
+    usedBy: "server",
+    default: "key",
+    meaning:
+      "Who may read `GET /metrics`, the server's counts for Prometheus: holders of an API key of the operator (scope `admin`, team `default`; `X-API-Key` or `Authorization: Bearer`), everybody who reaches the server, or nobody.",
   },
 ] as const satisfies readonly Setting[];

@@ -105,6 +105,8 @@ export type SandboxMetric = {
   readonly memCache: number;
   readonly diskUsed: number;
   readonly diskTotal: number;
+  readonly networkReceivedBytes?: number | undefined;
+  readonly networkSentBytes?: number | undefined;
   readonly health?: "unresponsive" | undefined;
 };
 
@@ -128,11 +130,20 @@ export type SandboxDetail = {
   readonly allowInternetAccess?: boolean | undefined;
   readonly network?: SandboxNetworkConfig | undefined;
   readonly health?: "unresponsive" | undefined;
+  readonly usage?: Usage | undefined;
   readonly lifecycle: {
     readonly autoResume: boolean;
     readonly onTimeout: "kill" | "pause";
   };
   readonly pauseMode?: "full" | "filesystem" | undefined;
+};
+
+export type Usage = {
+  readonly cpuSeconds: number;
+  readonly memoryMiBSeconds: number;
+  readonly runningSeconds: number;
+  readonly networkReceivedBytes: number;
+  readonly networkSentBytes: number;
 };
 
 export type ConnectSandbox = {
@@ -496,6 +507,52 @@ export type TeamChange = {
     readonly createsPerMinute?: number | "default" | undefined;
     readonly timeoutHours?: number | "default" | undefined;
   } | undefined;
+};
+
+export type SandboxUsage = {
+  readonly sandboxID: string;
+  readonly cpuSeconds: number;
+  readonly memoryMiBSeconds: number;
+  readonly runningSeconds: number;
+  readonly networkReceivedBytes: number;
+  readonly networkSentBytes: number;
+  readonly endedAt?: string | undefined;
+  readonly reason?: string | undefined;
+};
+
+export type TeamMetric = {
+  readonly timestamp: string;
+  readonly timestampUnix: number;
+  readonly concurrentSandboxes: number;
+  readonly sandboxStartRate: number;
+};
+
+export type MaxTeamMetric = {
+  readonly timestamp: string;
+  readonly timestampUnix: number;
+  readonly value: number;
+};
+
+export type TeamUsage = {
+  readonly days: readonly UsageDay[];
+  readonly total: {
+    readonly sandboxes: number;
+    readonly cpuSeconds: number;
+    readonly memoryMiBSeconds: number;
+    readonly runningSeconds: number;
+    readonly networkReceivedBytes: number;
+    readonly networkSentBytes: number;
+  };
+};
+
+export type UsageDay = {
+  readonly date: string;
+  readonly sandboxes: number;
+  readonly cpuSeconds: number;
+  readonly memoryMiBSeconds: number;
+  readonly runningSeconds: number;
+  readonly networkReceivedBytes: number;
+  readonly networkSentBytes: number;
 };
 
 export type VolumeAndToken = {

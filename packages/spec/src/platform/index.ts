@@ -4,6 +4,7 @@ export { TemplateStep } from "./build-step.ts";
 export * from "./common.ts";
 export * from "./image-transfer.ts";
 export * from "./key.ts";
+export * from "./metric-routes.ts";
 export { maxBodyBytesOf } from "./route-parts.ts";
 export * from "./routes.ts";
 export * from "./sandbox.ts";

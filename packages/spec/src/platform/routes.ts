@@ -4,6 +4,7 @@ import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
 import { imageRoutes } from "./image-transfer.ts";
 import { keyRoutes } from "./key.ts";
+import { metricRoutes } from "./metric-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
 import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
@@ -108,7 +109,7 @@ export const routes = {
     path: "/sandboxes/{sandboxID}/metrics",
     tags,
     ...allowed("read"),
-    summary: "Metrics of one sandbox, sampled every 5 s",
+    summary: "Metrics of one sandbox: every 5 s for an hour, every minute for a day, every 10 minutes for 30 days",
     request: { params: SandboxPath, query: s.MetricsQuery },
     responses: { 200: json(z.array(s.SandboxMetric), "Oldest first"), ...errors(400, 404) },
   }),
@@ -180,6 +181,7 @@ export const routes = {
   ...templateRoutes,
   ...keyRoutes,
   ...teamRoutes,
+  ...metricRoutes,
   ...volumeRoutes,
   ...buildRoutes,
   ...imageRoutes,

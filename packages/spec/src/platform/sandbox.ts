@@ -152,6 +152,32 @@ const recordFields = {
 export const ListedSandbox = z.object(recordFields).meta(named("ListedSandbox"));
 export type ListedSandbox = z.infer<typeof ListedSandbox>;
 
+/** What was used, since the creation of a sandbox or on one day. */
+const usageFields = {
+  cpuSeconds: z.number(),
+  memoryMiBSeconds: z.number().meta({ description: "Memory in use, in MiB, added up over the seconds that it was in use" }),
+  runningSeconds: z.number().meta({ description: "Time that it ran, without pauses" }),
+  networkReceivedBytes: z.int(),
+  networkSentBytes: z.int(),
+};
+export const Usage = z.object(usageFields).meta(named("Usage"));
+export type Usage = z.infer<typeof Usage>;
+export const SandboxUsage = z
+  .object({
+    sandboxID: z.string(),
+    ...usageFields,
+    endedAt: z.iso.datetime().optional().meta({ description: "When it ended; absent while it has not" }),
+    reason: z.string().optional().meta({ description: "Why it ended" }),
+  })
+  .meta(named("SandboxUsage"));
+export const UsageDay = z
+  .object({ date: z.iso.date(), sandboxes: z.int().meta({ description: "Sandboxes that were created" }), ...usageFields })
+  .meta(named("UsageDay"));
+export const TeamUsage = z
+  .object({ days: z.array(UsageDay), total: z.object({ sandboxes: z.int(), ...usageFields }) })
+  .meta(named("TeamUsage"));
+export type TeamUsage = z.infer<typeof TeamUsage>;
+
 export const SandboxDetail = z
   .object({
     ...recordFields,
@@ -163,6 +189,8 @@ export const SandboxDetail = z
       .literal("unresponsive")
       .optional()
       .meta({ description: "Present only when the sandbox's agent did not answer the last three times that the server asked it" }),
+    // Absent in its first seconds.
+    usage: Usage.optional(),
     lifecycle: z.object({ autoResume: z.boolean(), onTimeout: z.enum(["kill", "pause"]) }),
     pauseMode: z.enum(["full", "filesystem"]).optional().meta({ description: "What the pause stored; only of a paused sandbox" }),
   })
@@ -180,6 +208,8 @@ export const SandboxMetric = z
     memCache: z.int(),
     diskUsed: z.int(),
     diskTotal: z.int(),
+    networkReceivedBytes: z.int().optional().meta({ description: "Bytes that its network link has brought it since its creation" }),
+    networkSentBytes: z.int().optional().meta({ description: "Bytes that it has sent over its network link since its creation" }),
     health: z
       .literal("unresponsive")
       .optional()

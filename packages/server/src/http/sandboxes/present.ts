@@ -3,6 +3,7 @@ import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platfo
 import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
 import type { SandboxRecord } from "../../store/index.ts";
+import { presentUsage } from "../metrics/present.ts";
 import type { SandboxServices } from "./services.ts";
 
 /** The same for all sandboxes; old clients require the field. */
@@ -51,12 +52,14 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
 /** `mayUse`: the caller may use the sandbox, and not look at it alone, so the answer has the token of its agent. */
 export function presentDetail(record: SandboxRecord, mayUse: boolean, { tokens, config, observations }: SandboxServices): SandboxDetail {
   const { settings } = record;
+  const usage = observations.usageOf(record);
   return {
     ...presentListed(record),
     ...(mayUse && { envdAccessToken: tokens.access(record.id) }),
     ...(config.domain === undefined ? {} : { domain: config.domain }),
     allowInternetAccess: settings.egress.internetAccess,
     ...(observations.isUnresponsive(record.id) && { health: "unresponsive" as const }),
+    ...(usage && { usage: presentUsage(usage) }),
     network: {
       allowPublicTraffic: settings.allowPublicTraffic,
       ...(settings.maskRequestHost === undefined ? {} : { maskRequestHost: settings.maskRequestHost }),

@@ -2,6 +2,8 @@ import type { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { Events } from "../../events.ts";
+import type { Metering } from "../../metrics/meters.ts";
+import type { Timings } from "../../prometheus/instruments.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Store } from "../../store/index.ts";
 import type { Authorities } from "../authorities.ts";
@@ -34,6 +36,10 @@ export interface EngineNeeds {
   readonly admission: Resumes;
   /** Milliseconds that a step may go on after the abort of its transition; a minute by default. */
   readonly stepGraceMs?: number;
+  /** Measures sandboxes at their end and before their pauses. */
+  readonly metering?: Metering;
+  /** Told how long transitions and their steps take. */
+  readonly timings?: Timings;
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;
 }

@@ -71,10 +71,13 @@ export async function runTransition<Input, Context extends TransitionContext, Ou
       if (isUndone || before.state === transition.via) await settle(sandbox, transition.settled?.(context) ?? settledAs(before), write);
     }
     transition.failed?.(context, error);
+    parts.timings?.transition(transition.name, parts.clock.monotonic() - startedAt, false);
     throw error;
   }
   undo.disarm();
-  transition.done?.(context, { totalMs: rounded(parts.clock.monotonic() - startedAt), steps: took } satisfies Took);
+  const totalMs = parts.clock.monotonic() - startedAt;
+  parts.timings?.transition(transition.name, totalMs, true);
+  transition.done?.(context, { totalMs: rounded(totalMs), steps: took } satisfies Took);
   return transition.output(context);
 }
 
@@ -107,7 +110,7 @@ const undoTooLong = () => new AppError("deadline_exceeded", "Undoing a step that
 
 /** Undo actions whose failures are logged and passed to `onFailed`. */
 export function undoOf(
-  { events, observer }: Pick<EngineNeeds, "events" | "observer">,
+  { events, observer }: Pick<EngineNeeds, "events" | "observer" | "timings">,
   name: string,
   about: SandboxId,
   onFailed: () => void = () => {},
@@ -174,7 +177,11 @@ function signalOf({ to, limitMs }: AnyTransition, sandbox: Sandbox, { signal }: 
 }
 
 /** Observers that inject faults get each point with the transition's name; the trace and the log get how long each step took. */
-export function observerOf(parts: Pick<EngineNeeds, "events" | "observer">, name: string, took: Record<string, number>): StepObserver {
+export function observerOf(
+  parts: Pick<EngineNeeds, "events" | "observer" | "timings">,
+  name: string,
+  took: Record<string, number>,
+): StepObserver {
   const { observer } = parts;
   const trace = parts.events.stepTrace(name);
   return {
@@ -184,6 +191,7 @@ export function observerOf(parts: Pick<EngineNeeds, "events" | "observer">, name
     onStep: (event) => {
       took[event.name] = rounded(event.durationMs);
       trace.onStep?.(event);
+      parts.timings?.step(name, event.name, event.durationMs);
     },
   };
 }

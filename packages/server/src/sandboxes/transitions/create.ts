@@ -125,6 +125,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
     return { startedAt, endAt: startedAt + sandbox.record.facts.timeoutMs, ...(from && { checkpointId: from.snapshot }) };
   },
   done({ parts, sandbox }, took) {
+    parts.metering?.created(sandbox.record);
     parts.events.created(sandbox.record, { template: sandbox.record.facts.alias, ...took });
   },
   failed: ({ parts, sandbox }, error) => parts.events.createFailed(sandbox.id, error),

@@ -1,12 +1,21 @@
 import { AppError, type Step, within } from "@boxyard/core";
-import type { EndCause } from "../../store/index.ts";
+import type { EndCause, SandboxUsage } from "../../store/index.ts";
 import { type RecordChange, recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 
 const DESTROY_MS = 60_000;
 
 export interface KillContext extends TransitionContext {
   readonly cause: EndCause;
+  usage: SandboxUsage | undefined;
 }
+
+/** The last look at what it has used, while the machine still counts it. */
+const measure: Step<KillContext> = {
+  name: "measure",
+  run: async (context) => {
+    context.usage = await context.parts.metering?.settle(context.sandbox);
+  },
+};
 
 /** Removes everything of the sandbox from the machine: processes, disk, network, paused state. Repeatable. */
 const destroy: Step<KillContext> = {
@@ -24,12 +33,13 @@ export const kill: Transition<{ readonly cause: EndCause }, KillContext> = {
   to: "dead",
   onFailure: "retry",
   ignoresStore: true,
-  prepare: (base, { cause }) => ({ ...base, cause }),
+  prepare: (base, { cause }) => ({ ...base, cause, usage: undefined }),
   intent: ({ parts, cause }) => ({ reason: cause, endedAt: parts.clock.now() }),
-  steps: [destroy],
+  steps: [measure, destroy],
   output: recordOf,
-  /** The same values as the intent, because the store may not have taken that. */
-  result: ({ sandbox: { record } }): RecordChange => ({
+  /** Reason and time are those of the intent, because the store may not have taken that. */
+  result: ({ sandbox: { record }, usage }): RecordChange => ({
+    ...(usage && { usage }),
     ...(record.reason === undefined ? {} : { reason: record.reason }),
     ...(record.endedAt === undefined ? {} : { endedAt: record.endedAt }),
   }),

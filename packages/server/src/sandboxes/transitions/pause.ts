@@ -36,6 +36,7 @@ export async function freezeCommands(context: Keeping, undo: Cleanup, signal: Ab
 export async function keepSandbox(context: Keeping, memory: boolean, signal: AbortSignal): Promise<void> {
   const { parts, sandbox } = context;
   const { driver } = parts;
+  await parts.metering?.keep(sandbox);
   try {
     await driver.pause(sandbox.handle, { memory }, signal);
   } catch (error) {

@@ -1,110 +1,104 @@
-import { AppError, atOnce, type Clock, Rounds, within } from "@boxyard/core";
-import type { ResourceStats } from "@boxyard/driver";
-import type { SandboxMetric } from "@boxyard/spec/platform";
+import { AppError, atOnce, type Clock, Rounds, type SandboxId, within } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { Meters } from "../../metrics/meters.ts";
+import type { MetricWriter } from "../../metrics/metric-writer.ts";
+import type { TeamMetrics } from "../../metrics/teams.ts";
+import { UNRESPONSIVE } from "../../store/points.ts";
 import type { LivingSandboxes } from "../engine/living.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { Liveness } from "./liveness.ts";
 
 const EVERY_MS = 5000;
-/** An hour of samples. */
-const MAX_SAMPLES = 720;
 const AT_ONCE = 4;
-/** How long one measurement may take. */
-const STATS_MS = 4000;
-/** A round never fails: a sandbox that cannot be measured is left out. */
-const NEVER = () => {};
+/** How long reading the CPU times of all sandboxes may take. */
+const TIMES_MS = 4000;
 
-interface History {
-  samples: SandboxMetric[];
-  /** Counter and time of the last sample, from which the next CPU percentage is computed. */
-  last: { cpuUsageUsec: number; at: number };
+export interface SamplerParts {
+  readonly sandboxes: LivingSandboxes;
+  readonly clock: Clock;
+  readonly liveness: Pick<Liveness, "isUnresponsive">;
+  readonly meters: Meters;
+  readonly teams: TeamMetrics;
+  readonly writer: MetricWriter;
+  readonly logger: Logger;
 }
 
 /**
- * Measures every running sandbox of users every five seconds, from outside: the agent is not asked. Each measurement also makes the driver refresh
- * the figures of the disk that it gives the agent.
+ * Measures the running sandboxes of users every five seconds, from outside: the agent is not asked. A sandbox whose CPU time is what it was has done
+ * nothing, and is not measured. Each measurement also makes the driver refresh the figures of the disk that it gives the agent.
  */
 export class Sampler {
-  private readonly sandboxes: LivingSandboxes;
-  private readonly clock: Clock;
-  private readonly liveness: Pick<Liveness, "isUnresponsive">;
-  private readonly histories = new Map<string, History>();
-  /** Sandboxes whose measurement has not ended, also if nobody waits for it any more. */
-  private readonly measuring = new WeakSet<Sandbox>();
+  private readonly parts: SamplerParts;
   private readonly rounds: Rounds;
+  private current: Promise<void> = Promise.resolve();
 
-  constructor(sandboxes: LivingSandboxes, clock: Clock, liveness: Pick<Liveness, "isUnresponsive">) {
-    this.sandboxes = sandboxes;
-    this.clock = clock;
-    this.liveness = liveness;
-    this.rounds = new Rounds(() => this.once(), { clock, everyMs: EVERY_MS, isFirstAtOnce: true, onError: NEVER });
+  constructor(parts: SamplerParts) {
+    this.parts = parts;
+    const { clock, logger } = parts;
+    const onError = (error: unknown) => logger.error({ err: error }, "a round of measurements failed; it will be tried again");
+    this.rounds = new Rounds((signal) => this.round(signal), { clock, everyMs: EVERY_MS, isFirstAtOnce: true, onError });
   }
 
   start(): void {
     this.rounds.start();
   }
 
-  stop(): Promise<void> {
-    return this.rounds.stop();
+  /** Also writes what the store does not have yet. */
+  async stop(): Promise<void> {
+    await this.rounds.stop();
+    const { writer, logger } = this.parts;
+    await writer.flush().catch((error: unknown) => logger.error({ err: error }, "the last measurements could not be written"));
   }
 
-  /** Samples of one sandbox, oldest first; bounds are unix seconds, both included. */
-  history(id: string, start = 0, end = Number.POSITIVE_INFINITY): SandboxMetric[] {
-    return (this.histories.get(id)?.samples ?? []).filter((s) => s.timestampUnix >= start && s.timestampUnix <= end);
+  /** Measures everything once, after the round that is under way. */
+  once(): Promise<void> {
+    this.current = this.current.catch(() => {}).then(() => this.measureAll());
+    return this.current;
   }
 
-  /** The last sample of a sandbox; undefined before its first. */
-  newest(id: string): SandboxMetric | undefined {
-    return this.histories.get(id)?.samples.at(-1);
+  private async measureAll(): Promise<void> {
+    const { sandboxes, clock, meters, teams } = this.parts;
+    const running = sandboxes.ofUsers().filter((sandbox) => sandbox.state === "running");
+    meters.keepOnly((id) => sandboxes.find(id) !== undefined);
+    const changed = await this.changedOf(running);
+    await atOnce(changed, AT_ONCE, (sandbox) => meters.measure(sandbox, this.parts.liveness.isUnresponsive(sandbox)));
+    teams.round(
+      running.map(({ record }) => record.teamId),
+      clock.now(),
+    );
   }
 
-  /** Samples everything once. */
-  async once(): Promise<void> {
-    const running = this.sandboxes.ofUsers().filter((sandbox) => sandbox.state === "running");
-    const ids = new Set(running.map((sandbox) => sandbox.id as string));
-    for (const id of this.histories.keys()) if (!ids.has(id)) this.histories.delete(id);
-    // A measurement that hangs is not begun a second time, so that such ones do not add up.
-    const queue = running.filter((sandbox) => !this.measuring.has(sandbox));
-    await atOnce(queue, AT_ONCE, (sandbox) => this.sample(sandbox));
+  private async round(signal: AbortSignal): Promise<void> {
+    await this.once();
+    await this.parts.writer.afterRound(signal);
   }
 
-  /** Undefined for a sandbox that cannot be measured now: it ends meanwhile, or the driver takes too long. */
-  private async measure(sandbox: Sandbox): Promise<ResourceStats | undefined> {
-    this.measuring.add(sandbox);
-    const measured = sandbox.driver.stats(sandbox.handle).finally(() => this.measuring.delete(sandbox));
-    return within(measured, STATS_MS, tooLong, this.clock).catch(() => undefined);
-  }
-
-  private async sample(sandbox: Sandbox): Promise<void> {
-    const { id, facts } = sandbox.record;
-    const stats = await this.measure(sandbox);
-    if (!stats || sandbox.state !== "running") return;
-    const [now, at] = [this.clock.now(), this.clock.monotonic()];
-    // The first sample covers the time since the sandbox began.
-    const age = Math.max(0, now - (sandbox.record.startedAt ?? sandbox.record.createdAt));
-    const history = this.histories.get(id) ?? { samples: [], last: { cpuUsageUsec: 0, at: at - age } };
-    const { last } = history;
-    const elapsedUsec = (at - last.at) * 1000;
-    const used = elapsedUsec > 0 ? (stats.cpuUsageUsec - last.cpuUsageUsec) / (elapsedUsec * facts.resources.cpuCount) : 0;
-    history.last = { cpuUsageUsec: stats.cpuUsageUsec, at };
-    history.samples.push({
-      timestamp: new Date(now).toISOString(),
-      timestampUnix: Math.floor(now / 1000),
-      cpuCount: facts.resources.cpuCount,
-      cpuUsedPct: percent(used),
-      memUsed: stats.memoryUsedBytes,
-      memTotal: stats.memoryLimitBytes,
-      memCache: stats.memoryCacheBytes,
-      diskUsed: stats.diskUsedBytes,
-      diskTotal: stats.diskLimitBytes,
-      ...(this.liveness.isUnresponsive(sandbox) && { health: "unresponsive" as const }),
-    });
-    if (history.samples.length > MAX_SAMPLES) history.samples.shift();
-    this.histories.set(id, history);
+  /** Those that are to be measured. The others are noted as unchanged. */
+  private async changedOf(running: readonly Sandbox[]): Promise<Sandbox[]> {
+    const { clock, meters, liveness } = this.parts;
+    const times = await within(timesOf(running), TIMES_MS, tooLong, clock);
+    const now = clock.now();
+    const changed: Sandbox[] = [];
+    for (const sandbox of running) {
+      const time = times.get(sandbox.id);
+      // It has just ended, or its measurement hangs.
+      if (time === undefined || meters.isMeasuring(sandbox)) continue;
+      const meter = meters.find(sandbox.id);
+      const wasUnresponsive = ((meter?.tail.last?.[2] ?? 0) & UNRESPONSIVE) !== 0;
+      if (meter && !meter.isDue && meter.cpuCounter === time && wasUnresponsive === liveness.isUnresponsive(sandbox)) meter.unchanged(now);
+      else changed.push(sandbox);
+    }
+    return changed;
   }
 }
 
-const tooLong = () => new AppError("deadline_exceeded", "Measuring the sandbox takes too long");
+/** The CPU time of each sandbox that is alive, in microseconds: one call for each driver. */
+async function timesOf(running: readonly Sandbox[]): Promise<ReadonlyMap<SandboxId, number>> {
+  const times = new Map<SandboxId, number>();
+  for (const [driver, some] of Map.groupBy(running, (sandbox) => sandbox.driver)) {
+    for (const [id, time] of await driver.cpuTimes(some.map(({ handle }) => handle))) times.set(id, time);
+  }
+  return times;
+}
 
-/** A percentage with two decimals, rounded up: a sandbox that used any time never has 0. */
-const percent = (share: number) => Math.ceil(Math.max(0, share) * 10_000) / 100;
+const tooLong = () => new AppError("deadline_exceeded", "Reading the CPU times of the sandboxes takes too long");

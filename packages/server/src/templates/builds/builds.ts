@@ -80,6 +80,11 @@ export class Builds {
     this.tidying = new Rounds(() => this.tidy(), { clock, everyMs: TIDY_EVERY_MS, isFirstAtOnce: true, onError });
   }
 
+  /** Builds that run and that wait. */
+  get counts(): BuildQueue["counts"] {
+    return this.queue.counts;
+  }
+
   /** Starts the rounds of `tidy`. To be called once. */
   async beginTidying(): Promise<void> {
     await this.deps.uploads.prune();

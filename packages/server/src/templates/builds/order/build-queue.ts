@@ -40,6 +40,10 @@ export class BuildQueue {
     return [...this.working, ...this.waiting];
   }
 
+  get counts(): { readonly running: number; readonly queued: number } {
+    return { running: this.working.size, queued: this.waiting.length };
+  }
+
   /** Number of a team's builds, without those that `build` would replace. */
   countOf(teamId: TeamId, build: BuildRecord): number {
     return this.jobs().filter((job) => job.order.teamId === teamId && !isReplaced(job.order.build, build)).length;

@@ -1,0 +1,123 @@
+import { AppError, type Clock, type TeamId } from "@boxyard/core";
+import type { SandboxMetric } from "@boxyard/spec/platform";
+import type { SandboxRecord, SandboxUsage, Store, UsageDay } from "../store/index.ts";
+import { AT, fill, type Point, SPAN, TIERS } from "../store/points.ts";
+import { addUsage } from "./meter.ts";
+import { DAY_MS, dayOf, type Meters } from "./meters.ts";
+import { idlePoint, metricOf } from "./sandbox-points.ts";
+import type { SeriesTail } from "./series-tail.ts";
+import { idleTeamPoint, seriesOfTeam, TEAM_PLACES, type TeamMetrics } from "./teams.ts";
+
+/** In Unix seconds, both included. Without them: everything that is kept. */
+export interface MetricRange {
+  readonly start?: number | undefined;
+  readonly end?: number | undefined;
+}
+
+/** What a team had at a time. */
+export interface TeamMetric {
+  readonly timestamp: string;
+  readonly timestampUnix: number;
+  readonly concurrentSandboxes: number;
+  /** Sandboxes created per second. */
+  readonly sandboxStartRate: number;
+}
+
+export interface HistoryParts {
+  readonly store: Pick<Store, "metrics">;
+  readonly meters: Meters;
+  readonly teams: TeamMetrics;
+  readonly clock: Clock;
+}
+
+type Idle = (before: Point, time: number, spanMs: number) => Point;
+
+/** Answers what was measured: from the store, and from memory what the store does not have yet. */
+export class MetricHistory {
+  private readonly parts: HistoryParts;
+
+  constructor(parts: HistoryParts) {
+    this.parts = parts;
+  }
+
+  /** Points of one sandbox, oldest first. Throws `invalid_argument`; the store's faults. */
+  async ofSandbox({ id, facts }: SandboxRecord, range: MetricRange): Promise<SandboxMetric[]> {
+    const points = await this.points(id, this.parts.meters.find(id)?.tail, range, idlePoint);
+    return points.map((point) => metricOf(point, facts.resources));
+  }
+
+  /** The newest point of a sandbox; undefined before its first. */
+  newest({ id, facts }: SandboxRecord): SandboxMetric | undefined {
+    const tail = this.parts.meters.find(id)?.tail;
+    if (!tail?.last) return undefined;
+    const isIdle = tail.seenUntil - (tail.last[AT] ?? 0) >= TIERS[0].stepMs;
+    return metricOf(isIdle ? idlePoint(tail.last, tail.seenUntil, TIERS[0].stepMs) : tail.last, facts.resources);
+  }
+
+  /** What a team had over time, oldest first. */
+  async ofTeam(teamId: TeamId, range: MetricRange): Promise<TeamMetric[]> {
+    return (await this.points(seriesOfTeam(teamId), this.parts.teams.tailOf(teamId), range, idleTeamPoint)).map(teamMetricOf);
+  }
+
+  /** The point of a team with the highest value, the first of several; undefined when there is none. */
+  async highestOfTeam(
+    teamId: TeamId,
+    range: MetricRange,
+    name: "concurrentSandboxes" | "sandboxStartRate",
+  ): Promise<TeamMetric | undefined> {
+    let highest: TeamMetric | undefined;
+    for (const metric of await this.ofTeam(teamId, range)) if (!highest || metric[name] > highest[name]) highest = metric;
+    return highest;
+  }
+
+  /** What a sandbox has used so far; undefined before its first measurement. */
+  usageOf(record: SandboxRecord): SandboxUsage | undefined {
+    return record.usage ?? this.parts.meters.find(record.id)?.usage;
+  }
+
+  /** What a team has used on each day, oldest first, with the present day up to now. Days without usage are left out. */
+  async daysOf(teamId: TeamId, from: number, to: number): Promise<UsageDay[]> {
+    const days = await this.parts.store.metrics.usageDays(teamId, from, to);
+    const today = dayOf(this.parts.clock.now());
+    if (today < from || today > to) return days;
+    const { sandboxes: counted, ...usage } = this.parts.meters.uncountedOf(teamId);
+    const sandboxes = counted + this.parts.teams.newSandboxesOf(teamId);
+    const known = days.find(({ day }) => day === today);
+    if (!known && sandboxes === 0 && Object.values(usage).every((value) => value === 0)) return days;
+    const whole = known ? addUsage(known, usage) : usage;
+    const others = days.filter(({ day }) => day !== today);
+    return [...others, { ...whole, teamId, day: today, sandboxes: (known?.sandboxes ?? 0) + sandboxes }];
+  }
+
+  private async points(series: string, tail: SeriesTail | undefined, range: MetricRange, idle: Idle): Promise<Point[]> {
+    const { start, end } = checked(range);
+    const now = this.parts.clock.now();
+    const pending = tail?.pending ?? [];
+    // One more day, for the point before: nothing may have changed since then.
+    const stored = await this.parts.store.metrics.read(series, start - DAY_MS, Math.min(end, now));
+    const newest = stored.at(-1)?.[AT] ?? Number.NEGATIVE_INFINITY;
+    const known = [...stored, ...pending.filter((point) => (point[AT] ?? 0) > newest)];
+    const isKnownIdle = tail?.last !== undefined && tail.last[AT] === known.at(-1)?.[AT];
+    const filled = fill(known, idle, now, isKnownIdle ? tail.seenUntil : undefined);
+    return filled.filter((point) => (point[AT] ?? 0) >= start && (point[AT] ?? 0) <= end);
+  }
+}
+
+/** The range in milliseconds: the whole second of `end` belongs to it. */
+function checked({ start = 0, end }: MetricRange): { start: number; end: number } {
+  if (end !== undefined && start > end) {
+    throw new AppError("invalid_argument", "start: must not be after end", { reason: "invalid_range" });
+  }
+  return { start: start * 1000, end: end === undefined ? Number.MAX_SAFE_INTEGER : end * 1000 + 999 };
+}
+
+function teamMetricOf(point: Point): TeamMetric {
+  const time = point[AT] ?? 0;
+  const seconds = Math.max(1, (point[SPAN] ?? 0) / 1000);
+  return {
+    timestamp: new Date(time).toISOString(),
+    timestampUnix: Math.floor(time / 1000),
+    concurrentSandboxes: point[TEAM_PLACES.concurrent] ?? 0,
+    sandboxStartRate: Math.round(((point[TEAM_PLACES.starts] ?? 0) / seconds) * 1000) / 1000,
+  };
+}

@@ -1,0 +1,9 @@
+/** Where a store is: a SQLite file, or the address of a PostgreSQL database. `exclusive`: no other process may open the file meanwhile. */
+export type StorePlace = { readonly file: string; readonly exclusive?: boolean } | { readonly url: string };
+
+/** The name of a store in messages; of an address, the parts that are not secret. */
+export function nameOf(place: StorePlace): string {
+  if ("file" in place) return `The store ${place.file}`;
+  const { host, pathname } = new URL(place.url);
+  return `The database ${host}${pathname} of DATABASE_URL`;
+}
