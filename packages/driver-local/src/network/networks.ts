@@ -158,10 +158,9 @@ export class Networks implements SandboxNetworks {
   }
 
   traffic(lease: NetworkLease): NetworkTraffic {
-    // The router's end of the link: what comes in there is what the sandbox has sent.
     const address = this.heldAddress(lease);
     const link = address === undefined ? undefined : findLink(this.parts.kernel.router, leaseIndex(this.parts.plan, address));
-    return { receivedBytes: link?.sentBytes ?? 0, sentBytes: link?.receivedBytes ?? 0 };
+    return { receivedBytes: link?.sentBytes ?? 0, sentBytes: link?.receivedBytes ?? 0 }; // Seen from the router.
   }
 
   disconnect(lease: NetworkLease): void {
