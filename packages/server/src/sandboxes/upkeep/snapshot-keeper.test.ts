@@ -94,3 +94,15 @@ test("a failed list of the driver does not keep checkpoints from their removal, 
   await keeper.collect();
   expect(calls("listSnapshots")).toBe(2);
 });
+
+test("a snapshot whose capture ends after its removal is removed with the next comparison", async () => {
+  await begin("c1");
+  const keeper = keeperOf();
+  await keeper.collect();
+  for (const id of ["c1", "unknown"]) capture(id);
+  await keeper.collect();
+  expect(there()).toEqual(["c1", "unknown"]);
+  clock.advance(10 * 60_000);
+  await keeper.collect();
+  expect(there()).toEqual(["unknown"]);
+});

@@ -18,6 +18,8 @@ export interface HeldCheckpoint extends Disposable {
   readonly id: string;
 }
 
+/** How many removed checkpoints are remembered. */
+const REMEMBERED = 10_000;
 /** How often the snapshots of the driver are compared with those of the store; the first time with the first round. */
 const COMPARE_EVERY_MS = 10 * 60_000;
 
@@ -32,6 +34,8 @@ export class SnapshotKeeper {
   private readonly held = new Set<string>();
   /** Monotonic time at which an unknown snapshot was first seen. */
   private readonly strangers = new Map<string, number>();
+  /** Checkpoints that this server has removed. A capture that was given up may end after that: its snapshot is no stranger. */
+  private readonly removed = new Set<string>();
   private readonly queue = new SerialQueue();
   private nextComparison = 0;
 
@@ -61,7 +65,13 @@ export class SnapshotKeeper {
     const { store } = this.parts;
     // From here on nothing can begin to need it. The row goes last, so a removal that fails or is killed is tried again.
     if (!(await store.checkpoints.markRemoving(id))) return;
-    if (await this.removeFromDriver(reference)) await store.checkpoints.remove(id);
+    if (!(await this.removeFromDriver(reference))) return;
+    await store.checkpoints.remove(id);
+    this.removed.add(reference);
+    for (const oldest of this.removed) {
+      if (this.removed.size <= REMEMBERED) break;
+      this.removed.delete(oldest);
+    }
   }
 
   private async removeFromDriver(reference: string): Promise<boolean> {
@@ -87,8 +97,9 @@ export class SnapshotKeeper {
     for (const id of this.strangers.keys()) if (!unknown.has(id)) this.strangers.delete(id);
     for (const id of unknown) {
       if (this.strangers.has(id)) continue;
-      this.strangers.set(id, now);
-      if (keepMs > 0) events.snapshotKept(id, keepMs);
+      const isOurs = this.removed.has(id);
+      this.strangers.set(id, isOurs ? now - keepMs : now);
+      if (keepMs > 0 && !isOurs) events.snapshotKept(id, keepMs);
     }
     this.nextComparison = now + COMPARE_EVERY_MS;
   }
