@@ -3,9 +3,9 @@ import { TestServer } from "../../packages/server/src/testing/test-server.ts";
 import type { Bench, BenchResult, Verdict } from "../lib/bench.ts";
 import { percentile, summarize } from "../lib/stats.ts";
 
-const ROUNDS = 100;
+const ROUNDS = 300;
 /** Rounds before the measured ones. */
-const WARM_UP = 10;
+const WARM_UP = 30;
 /** Most that many checkpoints may cost, in times of the cost with few. */
 const MOST_TIMES = 1.1;
 
