@@ -1,8 +1,10 @@
 import type { Finding, Source } from "./boundaries.ts";
 import { cyclesOf, type Edge, importGraph } from "./graph.ts";
 
-/** The packages whose directories form no circle. Every package may join; none may leave. */
-export const WITHOUT_CIRCLES: readonly string[] = ["server"];
+/** The packages whose directories form no circle; none may leave. Missing are those with circles today: agent, driver and driver-local. */
+export const WITHOUT_CIRCLES: readonly string[] = [
+  ...["agent-client", "cli", "core", "egress-proxy", "http1", "mcp", "sdk", "server", "spec", "testkit"],
+];
 
 /** Tests and what they use may import every part of their package. */
 const TESTS = /\.test\.tsx?$|\/testing\//;
