@@ -25,11 +25,14 @@ export interface BuildQueueOptions {
   readonly onError: (error: unknown, job: BuildJob) => void;
 }
 
-/** Runs a bounded number of builds; others wait for a place. */
+/** Runs a bounded number of builds; others wait for a place, and the teams take turns. */
 export class BuildQueue {
   private readonly options: BuildQueueOptions;
   private readonly waiting: BuildJob[] = [];
   private readonly working = new Set<BuildJob>();
+  /** Number of the last start of each team that has builds. */
+  private readonly lastStarts = new Map<TeamId, number>();
+  private starts = 0;
 
   constructor(options: BuildQueueOptions) {
     this.options = options;
@@ -69,10 +72,11 @@ export class BuildQueue {
   /** Starts builds while places are free. A cancelled build needs no place: it only writes its end. */
   private next(): void {
     const { maxBuilds, work, onError } = this.options;
-    for (const job of [...this.waiting]) {
+    for (const job of this.inTurn()) {
       if (this.working.size >= maxBuilds && !job.cancel.signal.aborted) continue;
       this.waiting.splice(this.waiting.indexOf(job), 1);
       this.working.add(job);
+      this.noteStart(job);
       job.done = actAs(job.actor, () => work(job))
         .catch((error: unknown) => onError(error, job))
         .finally(() => {
@@ -80,6 +84,31 @@ export class BuildQueue {
           this.next();
         });
     }
+  }
+
+  /**
+   * The builds that wait, in the order in which they get places: those of teams with fewer builds at work first, then those of the team that has waited
+   * longest since its last start. So a team with many builds does not keep another waiting.
+   */
+  private inTurn(): BuildJob[] {
+    const counts = new Map<TeamId, number>();
+    const count = ({ order: { teamId } }: BuildJob) => {
+      const before = counts.get(teamId) ?? 0;
+      counts.set(teamId, before + 1);
+      return before;
+    };
+    for (const job of this.working) count(job);
+    return this.waiting
+      .map((job) => ({ job, turn: count(job), last: this.lastStarts.get(job.order.teamId) ?? -1 }))
+      .toSorted((a, b) => a.turn - b.turn || a.last - b.last)
+      .map(({ job }) => job);
+  }
+
+  /** Remembers the start for the team's next turn, as long as the team has a build. */
+  private noteStart({ order: { teamId } }: BuildJob): void {
+    this.lastStarts.set(teamId, this.starts++);
+    const present = new Set(this.jobs().map((job) => job.order.teamId));
+    for (const team of this.lastStarts.keys()) if (!present.has(team)) this.lastStarts.delete(team);
   }
 }
 
