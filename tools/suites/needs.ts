@@ -23,6 +23,7 @@ const NEEDS: readonly Need[] = [
     package: "postgresql",
     probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/postgres && id postgres"],
   },
+  { what: "Prometheus, which scrapes the server", package: "prometheus", probe: ["promtool", "--version"] },
   { what: "a browser, for the SDK's tests in a browser", package: "chromium", probe: ["chromium", "--version"] },
   { what: "zsh, for its completion", package: "zsh", probe: ["zsh", "--version"] },
   { what: "fish, for its completion", package: "fish", probe: ["fish", "--version"] },

@@ -6,6 +6,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import { assembleTemplates } from "./assemble-templates.ts";
 import type { ServerConfig } from "./config.ts";
 import { Events } from "./events.ts";
+import { EventFeed } from "./feed/event-feed.ts";
 import type { ApiServices } from "./http/app.ts";
 import { McpFront } from "./http/mcp.ts";
 import { Credentials } from "./keys/credentials.ts";
@@ -170,7 +171,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
     tokens,
-    ...{ history, clock, instruments },
+    ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
     ...{ volumes, volumeContent: driver.volumes.content },
     sdkPackage,
     mcp: new McpFront(() => own.url ?? ""),

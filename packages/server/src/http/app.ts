@@ -12,6 +12,7 @@ import type { Teams } from "../teams/teams.ts";
 import type { Templates } from "../templates/templates.ts";
 import { AGENT_DOCUMENTS, agentDocument } from "./agent-documents.ts";
 import { errorResponse } from "./errors.ts";
+import { type EventServices, mountEvents } from "./events/index.ts";
 import { mountKeys } from "./keys/index.ts";
 import { REQUEST_ID } from "./log.ts";
 import { type McpServices, mcp } from "./mcp.ts";
@@ -37,7 +38,8 @@ export interface ApiServices
     McpServices,
     VolumeServices,
     VolumeContentServices,
-    MetricServices {
+    MetricServices,
+    EventServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
   readonly keys: Keys;
@@ -63,6 +65,7 @@ export function createApp(context: ApiServices): Api {
   mountKeys(app, context);
   mountTeams(app, context);
   mountMetrics(app, context);
+  mountEvents(app, context);
   mountVolumes(app, context);
   mountVolumeContent(app, context);
 

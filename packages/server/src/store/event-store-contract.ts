@@ -213,4 +213,24 @@ export function eventStoreContract(store: () => Store, reopen: (clock?: Clock) =
     await store().events.prune(future, 100);
     expect((await store().events.read(from, 10)).map(({ at }) => at)).toEqual([future]);
   });
+
+  test("reads the events of one team, of one kind, of one target", async () => {
+    const [ours, theirs] = [sampleRecord(), sampleRecord({ teamId: "other" as TeamId })];
+    const from = await store().events.newest();
+    for (const record of [ours, theirs]) await store().insertSandbox(record);
+    await store().updateSandbox(ours.id, ["creating"], { state: "running" });
+    const read = async (teamId: TeamId, filter = {}) =>
+      (await store().events.readOf(teamId, from, 10, filter)).map(({ action, targetId }) => [action, targetId]);
+    const [made, runs] = [
+      ["sandbox.creating", ours.id],
+      ["sandbox.running", ours.id],
+    ];
+    expect(await read(ours.teamId)).toEqual([made, runs]);
+    expect(await read(ours.teamId, { action: "sandbox" })).toEqual([made, runs]);
+    expect(await read(ours.teamId, { action: "sandbox.running", targetId: ours.id })).toEqual([runs]);
+    expect(await read(ours.teamId, { targetId: theirs.id })).toEqual([]);
+    expect(await read(ours.teamId, { action: "key" })).toEqual([]);
+    expect(await read(theirs.teamId)).toEqual([["sandbox.creating", theirs.id]]);
+    expect(await store().events.readOf(ours.teamId, from, 1)).toHaveLength(1);
+  });
 }

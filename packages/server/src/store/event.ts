@@ -26,10 +26,19 @@ export interface StoreEvent extends NewEvent {
   readonly actor: Actor;
 }
 
+/** Which events of a team are asked for. */
+export interface EventFilter {
+  /** An action, or the kind of a target: all of its actions. */
+  readonly action?: string;
+  readonly targetId?: string;
+}
+
 /** The changes of the store, for readers that must not miss one: logs, audit, webhooks. */
 export interface EventStore {
   /** Events after a cursor, in order. The first has the cursor `after + 1`, unless retention has removed that event. */
   read(after: number, limit: number): Promise<StoreEvent[]>;
+  /** Events of a team after a cursor, in order. */
+  readOf(teamId: TeamId, after: number, limit: number, filter?: EventFilter): Promise<StoreEvent[]>;
   /** Calls `listener` after each commit of this process that wrote events, with their actions; the returned function ends that. */
   subscribe(listener: (actions: readonly string[]) => void): () => void;
   /** The cursor of the newest event; 0 if there was none. */

@@ -208,4 +208,9 @@ export const MIGRATIONS: readonly Migration[] = [
         PRIMARY KEY (team_id, day))`,
     ],
   },
+  {
+    version: 16,
+    name: "events of a team, and of a target",
+    statements: ["CREATE INDEX events_by_team ON events (team_id, cursor)", "CREATE INDEX events_by_target ON events (target_id, cursor)"],
+  },
 ];

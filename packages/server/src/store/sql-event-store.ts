@@ -1,6 +1,6 @@
 import type { TeamId } from "@boxyard/core";
 import { type Actor, SERVER } from "../actor.ts";
-import type { EventDetail, EventStore, StoreEvent } from "./event.ts";
+import type { EventDetail, EventFilter, EventStore, StoreEvent } from "./event.ts";
 import type { Session } from "./session.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
@@ -17,6 +17,18 @@ export class SqlEventStore implements EventStore {
 
   async read(after: number, limit: number): Promise<StoreEvent[]> {
     const rows = await this.session.sql`SELECT * FROM events WHERE cursor > ${after} ORDER BY cursor LIMIT ${limit}`;
+    return (rows as Row[]).map(eventOf);
+  }
+
+  async readOf(teamId: TeamId, after: number, limit: number, { action = "", targetId }: EventFilter = {}): Promise<StoreEvent[]> {
+    const { sql } = this.session;
+    // Kinds of targets and actions are words: no character of theirs means something else in LIKE.
+    const like = action.includes(".") ? action : action === "" ? "%" : `${action}.%`;
+    const rows =
+      targetId === undefined
+        ? await sql`SELECT * FROM events WHERE team_id = ${teamId} AND cursor > ${after} AND action LIKE ${like} ORDER BY cursor LIMIT ${limit}`
+        : await sql`SELECT * FROM events WHERE target_id = ${targetId} AND cursor > ${after} AND team_id = ${teamId} AND action LIKE ${like}
+            ORDER BY cursor LIMIT ${limit}`;
     return (rows as Row[]).map(eventOf);
   }
 

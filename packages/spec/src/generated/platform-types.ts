@@ -555,6 +555,24 @@ export type UsageDay = {
   readonly networkSentBytes: number;
 };
 
+export type Events = {
+  readonly events: readonly Event[];
+  readonly cursor: number;
+};
+
+export type Event = {
+  readonly id: number;
+  readonly timestamp: string;
+  readonly action: string;
+  readonly targetID: string;
+  readonly actor: {
+    readonly kind: "key" | "admin" | "server";
+    readonly keyID?: string | undefined;
+  };
+  readonly before?: Readonly<Record<string, unknown>> | undefined;
+  readonly after?: Readonly<Record<string, unknown>> | undefined;
+};
+
 export type VolumeAndToken = {
   readonly volumeID: string;
   readonly name: string;

@@ -2,6 +2,7 @@ export { ACCESS, type Access, type Declared, includes, type Owner, SCOPES, type 
 export * from "./build-info.ts";
 export { TemplateStep } from "./build-step.ts";
 export * from "./common.ts";
+export * from "./event-routes.ts";
 export * from "./image-transfer.ts";
 export * from "./key.ts";
 export * from "./metric-routes.ts";

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { allowed, open } from "./access.ts";
 import { buildRoutes } from "./build-routes.ts";
 import { SandboxPath } from "./common.ts";
+import { eventRoutes } from "./event-routes.ts";
 import { imageRoutes } from "./image-transfer.ts";
 import { keyRoutes } from "./key.ts";
 import { metricRoutes } from "./metric-routes.ts";
@@ -182,6 +183,7 @@ export const routes = {
   ...keyRoutes,
   ...teamRoutes,
   ...metricRoutes,
+  ...eventRoutes,
   ...volumeRoutes,
   ...buildRoutes,
   ...imageRoutes,

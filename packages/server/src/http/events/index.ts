@@ -1,0 +1,98 @@
+import { AppError } from "@boxyard/core";
+import { type PlatformEvent, routes } from "@boxyard/spec/platform";
+import type { EventFeed } from "../../feed/event-feed.ts";
+import type { Credentials } from "../../keys/credentials.ts";
+import type { EventDetail, EventFilter, StoreEvent } from "../../store/index.ts";
+import { json } from "../responses.ts";
+import { type Api, mount, type RouteHandler } from "../route.ts";
+
+/** What the handlers of events use. */
+export interface EventServices {
+  readonly credentials: Credentials;
+  readonly feed: EventFeed;
+}
+
+type HandlerOf<R> = RouteHandler<EventServices, R>;
+
+const listEvents: HandlerOf<typeof routes.listEvents> = async ({ caller, query }, { feed }) => {
+  const events = await feed.page(caller.teamId, query.cursor, query.limit, filterOf(query));
+  return json(200, { events: events.map(present), cursor: events.at(-1)?.cursor ?? query.cursor });
+};
+
+const streamEvents: HandlerOf<typeof routes.streamEvents> = async ({ caller, query, header, signal }, { feed }) => {
+  const after = lastEventOf(header("last-event-id")) ?? query.cursor;
+  const stream = await feed.stream(caller.teamId, { after, filter: filterOf(query), signal }, (event) => {
+    const { id, ...rest } = present(event);
+    return `id: ${id}\nevent: ${event.action}\ndata: ${JSON.stringify({ id, ...rest })}\n\n`;
+  });
+  return new Response(stream, { headers: { "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no" } });
+};
+
+function filterOf({ action, targetID }: { readonly action?: string | undefined; readonly targetID?: string | undefined }): EventFilter {
+  return { ...(action !== undefined && { action }), ...(targetID !== undefined && { targetId: targetID }) };
+}
+
+function lastEventOf(text: string | undefined): number | undefined {
+  if (text === undefined || text === "") return undefined;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new AppError("invalid_argument", "Last-Event-ID: must be the id of an event", { reason: "invalid_cursor" });
+}
+
+/** Members of the old and new values that holders of the scope `read` may see. What else events have may hold what users keep secret. */
+const SHOWN: ReadonlySet<string> = new Set([
+  ...[
+    "state",
+    "reason",
+    "alias",
+    "templateId",
+    "owner",
+    "resources",
+    "startedAt",
+    "endAt",
+    "endedAt",
+    "incarnation",
+    "usage",
+    "pauseMode",
+    "internetAccess",
+  ],
+  ...[
+    "name",
+    "status",
+    "tag",
+    "tags",
+    "public",
+    "isPublic",
+    "buildId",
+    "kind",
+    "scopes",
+    "hint",
+    "sizeBytes",
+    "node",
+    "memory",
+    "bytes",
+    "changed",
+  ],
+]);
+
+function shown(detail: EventDetail | undefined): EventDetail | undefined {
+  const entries = Object.entries(detail ?? {}).filter(([name]) => SHOWN.has(name));
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+function present({ cursor, at, action, targetId, actor, before, after }: StoreEvent): PlatformEvent {
+  const [old, now] = [shown(before), shown(after)];
+  return {
+    id: cursor,
+    timestamp: new Date(at).toISOString(),
+    action,
+    targetID: targetId,
+    actor: actor.kind === "key" ? { kind: "key", keyID: actor.id } : { kind: actor.kind },
+    ...(old && { before: old }),
+    ...(now && { after: now }),
+  };
+}
+
+export function mountEvents(app: Api, services: EventServices): void {
+  mount(app, services, routes.listEvents, listEvents);
+  mount(app, services, routes.streamEvents, streamEvents);
+}
