@@ -71,6 +71,16 @@ test("a client that cannot begin leaves no session", async () => {
   expect((await open()).status).toBe(200);
 });
 
+test("the sessions of a key end when it is revoked, those of other keys go on", async () => {
+  const { sessions, ask, open } = start();
+  const { session } = await open();
+  await sessions.endOf("another");
+  expect((await ask("ping", {}, session)).status).toBe(200);
+  await sessions.endOf(caller.keyId);
+  expect((await ask("ping", {}, session)).status).toBe(404);
+  await sessions.close();
+});
+
 test("a session with a tool at work is not idle", async () => {
   const { sessions, ask, open, later } = start();
   const { session } = await open();
