@@ -23,6 +23,7 @@ import { templateMemory } from "./template-memory.ts";
 import { templateRun } from "./template-run.ts";
 import { templateUnpack } from "./template-unpack.ts";
 import { transfer } from "./transfer.ts";
+import { volume } from "./volume.ts";
 
 /** Every bench, in the order of SPECIFICATION.md's rows. */
 export const benches: readonly Bench[] = [
@@ -48,6 +49,7 @@ export const benches: readonly Bench[] = [
   startFromMemory,
   codeInterpreter,
   checkpoints,
+  volume,
   soak,
   besideAttacks,
 ];

@@ -21,6 +21,20 @@ export function collectPairs(text: string, before: Record<string, string> = {}):
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
+/** A volume, and where a sandbox has it. */
+export interface MountOption {
+  readonly volume: string;
+  readonly readOnly: boolean;
+}
+
+/** Collects `NAME:PATH` and `NAME:PATH:ro`, by path. */
+export function collectMounts(text: string, before: Record<string, MountOption> = {}): Record<string, MountOption> {
+  const [, volume, path, readOnly] = /^([A-Za-z0-9_-]+):(\/[^:]*)(:ro)?$/.exec(text) ?? [];
+  if (volume === undefined || path === undefined) throw new InvalidArgumentError("give it as NAME:PATH, or NAME:PATH:ro to read only");
+  if (path in before) throw new InvalidArgumentError(`there is a volume at ${path} already`);
+  return { ...before, [path]: { volume, readOnly: readOnly !== undefined } };
+}
+
 const UNITS: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** `90`, `90s`, `15m`, `2h`: a duration, in seconds. */

@@ -75,3 +75,20 @@ export { SandboxPorts } from "./sandbox/sandbox-ports.ts";
 export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } from "./sandbox/snapshot-api.ts";
 export { type DayUsage, type SandboxUsage, Usage, type UsageInfo, type UsageOptions } from "./usage/usage.ts";
 export { SDK_VERSION } from "./version.ts";
+export { Volume, type VolumeCreateOpts, type VolumeSizeOptions } from "./volumes/volume.ts";
+export {
+  VolumeFiles,
+  type VolumeListOpts,
+  type VolumeMakeDirOpts,
+  type VolumeReadOpts,
+  type VolumeWriteOpts,
+} from "./volumes/volume-files.ts";
+export type {
+  MountedVolume,
+  VolumeAttributes,
+  VolumeEntry,
+  VolumeInfo,
+  VolumeMountOptions,
+  VolumeMounts,
+  VolumeRef,
+} from "./volumes/volume-types.ts";

@@ -27,6 +27,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "sandbox", summary: "Create, list, look at and end sandboxes", load: () => import("./sandbox.ts") },
   { name: "usage", summary: "Show what sandboxes have used, per day", load: () => import("./usage.ts") },
   { name: "snapshot", summary: "Create, list and delete snapshots of sandboxes", load: () => import("./snapshot.ts") },
+  { name: "volume", summary: "Create, list and delete volumes, which outlive sandboxes", load: () => import("./volume.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
   { name: "key", summary: "Create, list and revoke API keys", load: () => import("./key.ts") },
   { name: "team", summary: "Create, list, limit and delete teams", load: () => import("./team.ts") },

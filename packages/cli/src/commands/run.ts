@@ -4,7 +4,7 @@ import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
-import { collectEnv, parseSeconds } from "../options.ts";
+import { collectEnv, collectMounts, type MountOption, parseSeconds } from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
 import { checkName } from "../sandbox-ref.ts";
 import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";
@@ -12,6 +12,7 @@ import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";
 interface RunOptions extends RemoteCommandOptions {
   readonly tty?: boolean;
   readonly name?: string;
+  readonly volume?: Record<string, MountOption>;
   readonly template: string;
   readonly keep?: boolean;
   readonly quiet?: boolean;
@@ -50,6 +51,7 @@ export function configure(command: Command, context: CliContext): void {
     .option("-i, --stdin", "pass on standard input")
     .option("--tty", "run it in a terminal that is connected to yours; -it is the same")
     .option("--rm", "remove the sandbox when the command has ended (the default)")
+    .option("-v, --volume <NAME:PATH>", "mount a volume, repeatable; NAME:PATH:ro to read only", collectMounts)
     .option("--name <name>", "a name to find the sandbox by")
     .option("--keep", "keep the sandbox for five minutes and print its id")
     .option("-q, --quiet", "print only the command's output and, with --keep, the sandbox's id")
@@ -67,6 +69,7 @@ async function run(argv: readonly string[], options: RunOptions, context: CliCon
     ...target,
     timeoutMs: LEASE_MS,
     ...(options.name === undefined ? {} : { name: checkName(options.name) }),
+    volumes: options.volume,
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
   const lease = renewLease(sandbox);

@@ -4,6 +4,7 @@ import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
+import type { MountOption } from "../options.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
 import { bytes, duration } from "../output/units.ts";
@@ -14,6 +15,7 @@ export interface CreateOptions {
   readonly env?: Record<string, string>;
   readonly metadata?: Record<string, string>;
   readonly name?: string;
+  readonly volume?: Record<string, MountOption>;
   readonly onTimeout?: LifecycleOptions["onTimeout"];
   readonly autoResume?: boolean;
   readonly internet: boolean;
@@ -48,6 +50,7 @@ export async function create(template: string | undefined, options: CreateOption
     envs: options.env,
     ...name,
     metadata: options.metadata,
+    volumes: options.volume,
     lifecycle: { onTimeout: options.onTimeout, autoResume: options.autoResume },
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
@@ -97,6 +100,7 @@ export async function info(text: string, options: { json?: boolean }, context: C
     ["cpus", String(found.cpuCount)],
     ["memory", bytes(found.memoryMB * 1024 * 1024)],
     ["disk", bytes(found.diskSizeMB * 1024 * 1024)],
+    ...(found.volumes ?? []).map(({ name, path, readOnly }) => ["volume", `${name} at ${path}${readOnly ? ", read-only" : ""}`]),
     ["metadata", pairs(found.metadata)],
     ["agent", found.envdVersion],
   ];

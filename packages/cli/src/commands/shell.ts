@@ -4,7 +4,7 @@ import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
-import { collectEnv } from "../options.ts";
+import { collectEnv, collectMounts, type MountOption } from "../options.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 import { SESSION_TAG } from "../terminal/run-in-terminal.ts";
 import { runSession, terminalSize } from "../terminal/session.ts";
@@ -14,6 +14,7 @@ interface ShellOptions {
   readonly env?: Record<string, string>;
   readonly cwd?: string;
   readonly user?: string;
+  readonly volume?: Record<string, MountOption>;
   readonly attach?: boolean | string;
   readonly keep?: boolean;
 }
@@ -48,6 +49,7 @@ export function configure(command: Command, context: CliContext): void {
     )
     .option("--cwd <path>", "working directory (default: the user's home)")
     .option("--user <name>", "user in the sandbox (default: the template's)")
+    .option("-v, --volume <NAME:PATH>", "mount a volume in a new sandbox, repeatable; NAME:PATH:ro to read only", collectMounts)
     .option("--attach [pid]", "reconnect to a session, by its process id if there are several")
     .option("--keep", "keep a new sandbox for an hour when the shell ends")
     .addHelpText("after", EXAMPLES)
@@ -61,10 +63,11 @@ async function shell(id: string | undefined, argv: readonly string[], options: S
     );
   }
   if (!id && options.attach) throw usageError("--attach needs the id of a sandbox; `boxyard sandbox list` shows them");
+  if (id && options.volume) throw usageError("--volume is for a new sandbox: one that runs keeps the volumes that it was created with");
   const target = await connection(context);
   const sandbox = id
     ? await Sandbox.connect(await resolveSandbox(id, target), { ...target, timeoutMs: LEASE_MS })
-    : await Sandbox.create(options.template ?? "base", { ...target, timeoutMs: LEASE_MS });
+    : await Sandbox.create(options.template ?? "base", { ...target, timeoutMs: LEASE_MS, volumes: options.volume });
   const lease = id ? keepAlive(sandbox.sandboxId, target) : renewLease(sandbox);
   let keepsSandbox = id !== undefined || options.keep === true;
   try {

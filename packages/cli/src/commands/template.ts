@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
-import { collectPairs, parseCount } from "../options.ts";
+import { collectMounts, collectPairs, parseCount } from "../options.ts";
 import * as actions from "../template/actions.ts";
 import { type BuildOptions, build } from "../template/build.ts";
 import * as images from "../template/images.ts";
@@ -55,6 +55,7 @@ const outcome = (command: Command): Command =>
     .option("--no-new-privileges", "neither sudo nor file capabilities work in its sandboxes")
     .option("--no-ptrace", "root in its sandboxes cannot inspect processes of other users")
     .option("--max-open-files <count>", "files that one process of its sandboxes may have open (default: the server's setting)", parseCount)
+    .option("-v, --volume <NAME:PATH>", "volume that its sandboxes mount, repeatable; NAME:PATH:ro to read only", collectMounts)
     .option("--cpus <count>", "processors of its sandboxes", parseCount)
     .option("--memory <MiB>", "memory of its sandboxes", parseCount)
     .option("--disk <MiB>", "what each of its sandboxes may write in addition to the template's files (default: 10240)", parseCount);

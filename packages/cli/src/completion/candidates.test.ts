@@ -16,6 +16,7 @@ const THERE: Record<Kind, string[]> = {
   sandbox: ["iaaa", "ibbb"],
   template: ["base", "mine:v2"],
   snapshot: ["snap"],
+  volume: ["vol"],
   key: ["k1"],
   team: ["research"],
 };
@@ -55,6 +56,9 @@ test("ids and names where they belong, and only there", async () => {
   expect(await after("shell", "iaaa", "--attach", "--k")).toEqual(["--keep"]);
   expect(await after("template", "info", "")).toEqual(["base", "mine:v2"]);
   expect(await after("snapshot", "delete", "")).toEqual(["snap"]);
+  expect(await after("volume", "info", "")).toEqual(["vol"]);
+  expect(await after("volume", "clone", "vol", "")).toEqual([]);
+  expect(await after("run", "--volume", "")).toEqual([]);
   expect(await after("key", "revoke", "")).toEqual(["k1"]);
   expect(await after("completion", "")).toEqual(["bash", "zsh", "fish"]);
 });
@@ -65,4 +69,5 @@ test("cp: a local file, or a place in a sandbox", async () => {
   // bash splits at colons; what is in the sandbox is not known here.
   expect(await after("cp", "iaaa", ":", "/et")).toEqual([]);
   expect(await after("cp", "iaaa:", "")).toEqual(["iaaa:", "ibbb:", ":files"]);
+  expect(await after("volume", "cp", "")).toEqual(["vol:", ":files"]);
 });

@@ -7,7 +7,7 @@ export interface Candidate {
 }
 
 /** Things that a server has names or ids for. */
-export type Kind = "sandbox" | "template" | "snapshot" | "key" | "team";
+export type Kind = "sandbox" | "template" | "snapshot" | "volume" | "key" | "team";
 
 export type Lookup = (kind: Kind) => Promise<readonly Candidate[]>;
 
@@ -21,8 +21,10 @@ const NOTHING: Completion = { candidates: [], files: false };
 const FILES: Completion = { candidates: [], files: true };
 
 /** Arguments and values of options are recognised by the names that help shows for them. */
-const KINDS: Readonly<Record<string, Kind>> = { sandbox: "sandbox", template: "template", snapshot: "snapshot", key: "key", team: "team" };
-/** Either a local path or SANDBOX:PATH. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  ...{ sandbox: "sandbox", template: "template", snapshot: "snapshot", volume: "volume", key: "key", team: "team" },
+};
+/** Either a local path or SANDBOX:PATH; of `volume cp`, VOLUME:PATH. */
 const PLACES: readonly string[] = ["source", "target"];
 /** Values that only the user can know. */
 const FREE: readonly string[] = [
@@ -40,6 +42,7 @@ const FREE: readonly string[] = [
   "scope",
   "slug",
   "limit",
+  "NAME:PATH",
 ];
 
 /** What may stand in place of the last word of `words`, which are what follows the program's name; the last may be empty. */
@@ -96,7 +99,7 @@ async function at({ command, given, option, literal }: Place, current: string, l
   }
   const argument = argumentAt(command, given);
   if (!argument) return NOTHING;
-  if (PLACES.includes(argument.name())) return place(current, look);
+  if (PLACES.includes(argument.name())) return place(current, look, command.parent?.name() === "volume" ? "volume" : "sandbox");
   return values(argument.name(), argument.argChoices, look);
 }
 
@@ -107,10 +110,10 @@ async function values(name: string, choices: readonly string[] | undefined, look
   return FREE.includes(name) ? NOTHING : FILES;
 }
 
-async function place(current: string, look: Lookup): Promise<Completion> {
+async function place(current: string, look: Lookup, kind: Kind): Promise<Completion> {
   if (current.includes(":")) return NOTHING;
-  const sandboxes = await look("sandbox");
-  return { candidates: sandboxes.map(({ word, summary }) => ({ word: `${word}:`, summary })), files: true };
+  const found = await look(kind);
+  return { candidates: found.map(({ word, summary }) => ({ word: `${word}:`, summary })), files: true };
 }
 
 function argumentAt(command: Command, index: number): Argument | undefined {

@@ -3,6 +3,7 @@ import { ApiKeys } from "@boxyard/sdk/keys";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { Teams } from "@boxyard/sdk/teams";
 import { Template } from "@boxyard/sdk/template";
+import { Volume } from "@boxyard/sdk/volumes";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { isAlive, readServerFile } from "../server-control/server-file.ts";
@@ -44,6 +45,8 @@ const LISTS: Readonly<Record<Kind, (target: ConnectionOptions) => Promise<readon
     return page.map(({ snapshotId, names }) => ({ word: snapshotId, summary: names.join(" ") }));
   },
   team: async (target) => (await Teams.list(target)).map(({ slug, name }) => ({ word: slug, summary: name })),
+  volume: async (target) =>
+    (await Volume.list(target)).slice(0, MOST).map(({ name, sizeMB }) => ({ word: name, summary: `${sizeMB} MiB` })),
   key: async (target) => (await ApiKeys.list(target)).map(({ id, name }) => ({ word: id, summary: name })),
 };
 

@@ -4,6 +4,7 @@ import { type BuildError, type CallSite, placeOf, Template } from "@boxyard/sdk/
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
+import type { MountOption } from "../options.ts";
 import { BuildView } from "./build-view.ts";
 
 export interface BuildOptions {
@@ -22,6 +23,7 @@ export interface BuildOptions {
   readonly startFromMemory?: boolean;
   readonly ptrace?: boolean;
   readonly maxOpenFiles?: number;
+  readonly volume?: Record<string, MountOption>;
   readonly cache: boolean;
   readonly detach?: boolean;
   readonly json?: boolean;
@@ -72,11 +74,12 @@ const sizeOf = ({ cpus, memory, disk }: Partial<BuildOptions>) => ({ cpuCount: c
 /** The template with the command line's settings of its sandboxes, which override those of its file. */
 function withOutcome(
   template: Template,
-  { startCmd, readyCmd, startFromMemory, newPrivileges, ptrace, maxOpenFiles }: Partial<BuildOptions>,
+  { startCmd, readyCmd, startFromMemory, newPrivileges, ptrace, maxOpenFiles, volume }: Partial<BuildOptions>,
 ): Template {
   const started = startCmd === undefined ? template : template.setStartCmd(startCmd);
   const waited = readyCmd === undefined ? started : started.setReadyCmd(readyCmd);
-  const ready = startFromMemory === false ? waited.startFromMemory(false) : waited;
+  const booting = startFromMemory === false ? waited.startFromMemory(false) : waited;
+  const ready = volume === undefined ? booting : booting.mountVolumes(volume);
   const restrictions = {
     ...(newPrivileges === false && { noNewPrivileges: true }),
     ...(ptrace === false && { noPtrace: true }),

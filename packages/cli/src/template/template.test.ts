@@ -52,6 +52,8 @@ test("build sends the Dockerfile's steps, shows the log, and prints the id alone
     "--no-ptrace",
     "--max-open-files",
     "4096",
+    "--volume",
+    "data:/data:ro",
   );
   expect([built.exitCode, built.stdout]).toEqual([0, "t1\n"]);
   expect(built.stderr).toContain("uploaded a.txt");
@@ -62,6 +64,7 @@ test("build sends the Dockerfile's steps, shows the log, and prints the id alone
     startCmd: "sleep $V",
     readyCmd: "true",
     restrictions: { noPtrace: true, maxOpenFiles: 4096 },
+    volumeMounts: [{ name: "data", path: "/data", readOnly: true }],
   });
   expect((fake.started as { steps: unknown[] }).steps[2]).toEqual({
     type: "COPY",

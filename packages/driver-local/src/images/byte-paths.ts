@@ -8,7 +8,7 @@ export const joinPath = (parent: string, name: string): string => (parent === ""
 /** The components of a path; leading slashes and dots are ignored. Throws `BadTar` for `..` and NUL. */
 export function partsOf(path: string): string[] {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw new BadTar(`${show(path)} leads out of the layer`);
+  if (parts.includes("..")) throw new BadTar(`${show(path)} leads out of its tree`);
   if (path.includes("\0")) throw new BadTar(`${show(path)} holds a NUL`);
   return parts;
 }

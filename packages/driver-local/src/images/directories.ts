@@ -42,7 +42,7 @@ export class Directories {
   /** Remembers the directory's time, which `finish` sets. A later call for the same directory wins. */
   timeLater(path: string, seconds: number): void {
     if (!this.times.has(path)) this.timedBytes += path.length + 64;
-    if (this.timedBytes > MAX_TIMED_BYTES) throw new BadTar("the layer holds too many directories");
+    if (this.timedBytes > MAX_TIMED_BYTES) throw new BadTar("it holds too many directories");
     this.times.set(path, seconds);
   }
 

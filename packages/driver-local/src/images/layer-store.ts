@@ -13,7 +13,7 @@ import { checkMounted } from "../pool-storage/mounted.ts";
 import { digestHex, poolPaths } from "../pool-storage/paths.ts";
 import { changedPaths } from "./changed-paths.ts";
 import { Making, unpublish } from "./making.ts";
-import { FILES, type Job, type LayerFacts } from "./worker/jobs.ts";
+import { FILES, type LayerFacts, type LayerJob } from "./worker/jobs.ts";
 import { exportStream, runWorker, type WorkerOptions } from "./worker/spawn.ts";
 
 /** How many layers are made at the same time; more would only compete for the disk. */
@@ -35,7 +35,7 @@ export type Still = <T>(work: (facts: VolumeFacts) => Promise<T>) => Promise<T>;
 /** What the file system may need besides a layer's bytes, for inodes, directories and extents. The bytes are counted while the layer is made. */
 const FILE_SYSTEM_BYTES = 64 << 20;
 
-type MakeJob<J = Exclude<Job, { kind: "export" }>> = J extends unknown ? Omit<J, "directory" | "maxBytes" | "maxEntries"> : never;
+type MakeJob<J = LayerJob> = J extends unknown ? Omit<J, "directory" | "maxBytes" | "maxEntries"> : never;
 
 /** The layers of a pool, independent of sandboxes. Methods throw while the pool is not mounted (see `checkMounted`). */
 export class LayerStore {

@@ -1,9 +1,10 @@
 import { chmodSync } from "node:fs";
 import type { Step } from "@boxyard/core";
-import { volumeNotFound } from "@boxyard/driver";
+import { type VolumeArchive, volumeNotFound } from "@boxyard/driver";
 import { KEPT } from "../checkpoint/marker.ts";
 import type { PoolStorage } from "../parts.ts";
 import { hasErrno } from "../sys/libc.ts";
+import { fillFromArchive } from "./archive/archive.ts";
 import type { VolumeFiles } from "./volume-files.ts";
 
 /** Everybody may write to a new volume: its users decide among themselves. */
@@ -17,6 +18,8 @@ export interface CreateVolumeContext {
   /** Id of the volume of which it begins as a copy, and what that holds. */
   readonly from: string | undefined;
   readonly heldBytes: number;
+  /** What it begins with, if not with another volume's files. */
+  readonly archive: VolumeArchive | undefined;
   readonly createdAt: number;
   /** Of `heldBytes`, what the kernel does not charge to the copy. */
   baseBytes: number;
@@ -50,10 +53,17 @@ const makeVolumeDisk: Step<CreateVolumeContext> = {
   },
 };
 
+const unpackArchive: Step<CreateVolumeContext> = {
+  name: "unpackArchive",
+  async run({ files, id, limitBytes, archive }) {
+    if (archive) await fillFromArchive({ disk: files.diskOf(id), limitBytes }, archive);
+  },
+};
+
 /** Writes the marker, after everything else: from here on the volume is whole. */
 const completeVolume: Step<CreateVolumeContext> = {
   name: "completeVolume",
   run: ({ files, id, limitBytes, baseBytes, createdAt }) => files.write({ version: 1, id, limitBytes, baseBytes, createdAt }),
 };
 
-export const createVolumeSteps: readonly Step<CreateVolumeContext>[] = [beginVolume, makeVolumeDisk, completeVolume];
+export const createVolumeSteps: readonly Step<CreateVolumeContext>[] = [beginVolume, makeVolumeDisk, unpackArchive, completeVolume];

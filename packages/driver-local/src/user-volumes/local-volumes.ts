@@ -13,6 +13,7 @@ import {
 } from "@boxyard/driver";
 import { sandboxesWith } from "../recover.ts";
 import type { LocalParts } from "../sandbox.ts";
+import { exportVolume } from "./archive/archive.ts";
 import { LocalVolumeContent } from "./content.ts";
 import { type CreateVolumeContext, createVolumeSteps } from "./create.ts";
 import { type VolumeFile, VolumeFiles } from "./volume-files.ts";
@@ -40,12 +41,23 @@ export class LocalVolumes implements VolumeStore {
   }
 
   async create(id: string, options: CreateVolumeOptions): Promise<VolumeInfo> {
+    try {
+      return await this.make(id, options);
+    } catch (error) {
+      const source = options.archive?.source;
+      if (source && !source.locked) await source.cancel(error).catch(() => {});
+      throw error;
+    }
+  }
+
+  private async make(id: string, options: CreateVolumeOptions): Promise<VolumeInfo> {
     this.files.pathOf(id);
     checkVolumeLimit(options.limitBytes);
     return this.change(id, async () => {
       if (this.files.find(id)) throw volumeExists(id);
       const ctx: CreateVolumeContext = {
         ...this.sizeOf(id, options),
+        archive: options.archive,
         storage: this.parts.storage,
         files: this.files,
         id,
@@ -56,6 +68,7 @@ export class LocalVolumes implements VolumeStore {
       try {
         await runSteps(createVolumeSteps, ctx, undo, NEVER, this.parts.observer);
       } catch (error) {
+        options.archive?.signal.throwIfAborted();
         throw fromErrno(`create volume ${id}`, error);
       }
       undo.disarm();
@@ -89,6 +102,12 @@ export class LocalVolumes implements VolumeStore {
       await this.parts.storage.limitTree(this.files.diskOf(id), limitBytes - file.baseBytes);
       return this.infoOf(resized);
     });
+  }
+
+  async export(id: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    signal.throwIfAborted();
+    const { limitBytes } = this.files.get(id);
+    return exportVolume({ disk: this.files.diskOf(id), limitBytes }, signal);
   }
 
   async remove(id: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
+import { volumeFull } from "@boxyard/driver";
 import { hasErrno } from "../sys/libc.ts";
 
 export const pathNotFound = (path: string) => new AppError("not_found", `There is no ${path} in the volume`, { reason: "path_not_found" });
@@ -24,9 +25,6 @@ export function contentError(id: string, path: string, error: unknown): unknown 
   if (hasErrno(error, "EINVAL", "ENAMETOOLONG")) {
     return new AppError("invalid_argument", `${path} is no path that the volume can have`, { reason: "bad_path" });
   }
-  if (hasErrno(error, "EDQUOT", "ENOSPC")) {
-    const message = `Volume ${id} is full: remove files, or give it a larger limit`;
-    return new AppError("resource_exhausted", message, { reason: "volume_full", details: { volume: id } });
-  }
+  if (hasErrno(error, "EDQUOT", "ENOSPC")) return volumeFull(id);
   return fromErrno(`volume ${id}`, error);
 }

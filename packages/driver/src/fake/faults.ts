@@ -32,6 +32,7 @@ export type FaultVerb =
   | "volume"
   | "listVolumes"
   | "resizeVolume"
+  | "exportVolume"
   | "removeVolume"
   | "volumeContent"
   | "importLayer"

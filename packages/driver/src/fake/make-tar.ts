@@ -1,7 +1,7 @@
 /** One entry of a small tar, for tests. */
 export interface TarEntry {
   readonly path: string;
-  readonly text?: string;
+  readonly text?: string | Uint8Array;
   readonly mode?: number;
   /** `file` by default. Numbers as in the format: 1 hard link, 2 symbolic link, 3 and 4 devices, 5 directory, 6 FIFO. */
   readonly type?: "file" | "hardlink" | "symlink" | "chardev" | "blockdev" | "directory" | "fifo";
@@ -58,7 +58,8 @@ export function makeTar(entries: readonly TarEntry[]): Uint8Array<ArrayBuffer> {
       const records = Buffer.concat(Object.entries(entry.pax).map(([key, value]) => paxRecord(key, value)));
       parts.push(header({ path: "pax" }, records.length, "x"), padded(records));
     }
-    const data = encoder.encode(entry.text ?? "");
+    const { text = "" } = entry;
+    const data = typeof text === "string" ? encoder.encode(text) : text;
     parts.push(header(entry, data.length, TYPES[entry.type ?? "file"]), padded(data));
   }
   parts.push(new Uint8Array(2 * BLOCK));

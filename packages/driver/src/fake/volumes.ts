@@ -6,14 +6,17 @@ import {
   type CreateVolumeOptions,
   checkVolumeLimit,
   damagedVolume,
+  type VolumeArchive,
   type VolumeInfo,
   type VolumeStore,
   volumeExists,
+  volumeFull,
   volumeInUse,
   volumeNotFound,
   volumesDiffer,
   volumeTooSmall,
 } from "../storage/volumes.ts";
+import { archiveOf, unpackInto } from "./volume-archive.ts";
 import { FakeVolumeContent } from "./volume-content.ts";
 import { FakeVolumeFiles } from "./volume-files.ts";
 import type { FakeVolume, FakeWorld } from "./world.ts";
@@ -28,7 +31,7 @@ export class FakeVolumes implements VolumeStore {
     this.content = new FakeVolumeContent(world, (id) => this.found(id));
   }
 
-  create(id: string, { limitBytes, from }: CreateVolumeOptions): Promise<VolumeInfo> {
+  create(id: string, { limitBytes, from, archive }: CreateVolumeOptions): Promise<VolumeInfo> {
     return this.world.faults.around("createVolume", undefined, async () => {
       if (!isVolumeId(id)) throw new AppError("invalid_argument", "The id of a volume is malformed", { reason: "bad_volume_id" });
       checkVolumeLimit(limitBytes);
@@ -36,6 +39,8 @@ export class FakeVolumes implements VolumeStore {
       if (this.world.volumes.has(id)) throw volumeExists(id);
       const files = new FakeVolumeFiles(source?.files);
       if (files.usedBytes > limitBytes) throw volumeTooSmall(from ?? id, files.usedBytes, limitBytes);
+      if (archive) unpackInto(files, await bytesOf(archive));
+      if (files.usedBytes > limitBytes) throw volumeFull(id);
       const volume: FakeVolume = { id, limitBytes, createdAt: Date.now(), files };
       this.world.volumes.set(id, volume);
       return infoOf(volume);
@@ -78,6 +83,10 @@ export class FakeVolumes implements VolumeStore {
     });
   }
 
+  export(id: string): Promise<ReadableStream<Uint8Array>> {
+    return this.world.faults.around("exportVolume", undefined, async () => new Blob([archiveOf(this.found(id).files)]).stream());
+  }
+
   /** Throws unless a sandbox can start with the volumes of this spec. `kept`: those with which its processes were kept, if they go on. */
   check({ volumes }: SandboxSpec, kept?: readonly VolumeMount[]): void {
     checkVolumeMounts(volumes);
@@ -96,6 +105,12 @@ export class FakeVolumes implements VolumeStore {
     if (!volume) throw volumeNotFound(id);
     return volume;
   }
+}
+
+async function bytesOf({ source, signal }: VolumeArchive): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await new Response(source as ReadableStream<Uint8Array<ArrayBuffer>>).bytes();
+  signal.throwIfAborted();
+  return bytes;
 }
 
 const infoOf = ({ id, limitBytes, createdAt, files }: FakeVolume): VolumeInfo => ({

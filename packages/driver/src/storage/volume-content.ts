@@ -36,7 +36,7 @@ export interface VolumeContent {
 
 /** Most entries of one `list`. */
 export const MAX_VOLUME_ENTRIES = 20_000;
-const MAX_VOLUME_DEPTH = 256;
+export const MAX_VOLUME_DEPTH = 256;
 
 /** Owners as sandboxes see them, 0 to 65,535; `mode` is the permission bits, with set-user-id and the like. */
 export interface VolumeAttributes {

@@ -46,8 +46,26 @@ export interface VolumeStore {
   resize(id: string, limitBytes: number): Promise<VolumeInfo>;
   /** Repeatable; succeeds when there is none. */
   remove(id: string): Promise<void>;
+  /**
+   * All files as a tar, uncompressed. The stream fails with `resource_exhausted`, reason `archive_too_large`, beyond `MAX_ARCHIVE_ENTRIES`, the depth of
+   * `VolumeContent`'s paths, or `archiveBytesOf` of its limit; cancelling it, or aborting, ends the work.
+   */
+  export(id: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   readonly content: VolumeContent;
 }
+
+/** A tar of which a volume is made; gzip and zstd are recognised. */
+export interface VolumeArchive {
+  readonly source: ReadableStream<Uint8Array>;
+  /** Aborting makes no volume and rejects with the signal's reason. */
+  readonly signal: AbortSignal;
+}
+
+/** Most entries of an archive of a volume. */
+export const MAX_ARCHIVE_ENTRIES = 1_000_000;
+
+/** Most bytes of an archive of a volume with this limit: holes of files are written as zeros. */
+export const archiveBytesOf = (limitBytes: number): number => Math.max(1 << 30, 4 * limitBytes);
 
 export interface CreateVolumeOptions {
   /** Most bytes that it may hold, at least 1 MiB. */
@@ -57,6 +75,11 @@ export interface CreateVolumeOptions {
    * is below that, `failed_precondition`, reason `volume_too_small`.
    */
   readonly from?: string | undefined;
+  /**
+   * What it begins with, instead of `from`. Throws `invalid_argument`, reason `bad_archive`, for what is no tar, or a hostile one; `resource_exhausted`: reason
+   * `archive_too_large`, or `volume_full` above its limit. A failure cancels the stream.
+   */
+  readonly archive?: VolumeArchive | undefined;
 }
 
 const MIN_VOLUME_BYTES = 1 << 20;
@@ -92,6 +115,12 @@ export const volumeTooSmall = (id: string, usedBytes: number, limitBytes: number
     details: { volume: id, usedBytes },
   });
 
+export const volumeFull = (id: string) =>
+  new AppError("resource_exhausted", `Volume ${id} is full: remove files, or give it a larger limit`, {
+    reason: "volume_full",
+    details: { volume: id },
+  });
+
 export const volumesDiffer = () =>
   new AppError("failed_precondition", "A sandbox goes on only with the volumes that it had: mount the same ones at the same paths", {
     reason: "volumes_differ",
@@ -108,7 +137,7 @@ export function absentVolumes(driver: string): VolumeStore {
   const absent = () =>
     Promise.reject(new AppError("unimplemented", `The ${driver} driver has no volumes`, { reason: "volumes_unimplemented" }));
   return {
-    ...{ create: absent, get: async () => undefined, list: async () => [], resize: absent, remove: async () => {} },
+    ...{ create: absent, get: async () => undefined, list: async () => [], resize: absent, remove: async () => {}, export: absent },
     content: {
       ...{ stat: absent, list: absent, read: absent, write: absent },
       ...{ makeDirectory: absent, move: absent, remove: absent, update: absent },

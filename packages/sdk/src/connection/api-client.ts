@@ -12,6 +12,8 @@ export interface ApiRequest<T> {
   /** What is tried, as the start of an error's sentence ("create sandbox"). */
   readonly what: string;
   readonly body?: unknown;
+  /** A body that is not JSON, instead of `body`. A stream is sent once. */
+  readonly bytes?: string | Uint8Array<ArrayBuffer> | ArrayBuffer | Blob | ReadableStream<Uint8Array>;
   readonly headers?: Readonly<Record<string, string>>;
   /** `reason` of a 404. */
   readonly notFoundReason?: string;
@@ -69,7 +71,9 @@ export class ApiClient {
   }
 
   private async attempt<T>(request: ApiRequest<T>, scope: RequestScope, mayBeDone: boolean): Promise<Outcome<T>> {
-    const repeatable = request.repeatable ?? (request.method !== "POST" && request.method !== "PATCH");
+    const { bytes } = request;
+    const isOnce = bytes instanceof ReadableStream;
+    const repeatable = !isOnce && (request.repeatable ?? (request.method !== "POST" && request.method !== "PATCH"));
     let response: Response;
     try {
       response = await fetch(this.config.apiUrl + request.path, {
@@ -77,6 +81,9 @@ export class ApiClient {
         headers: this.headers(request),
         signal: scope.signal,
         ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+        ...(bytes === undefined ? {} : { body: bytes }),
+        // Required by the standard for a body that is a stream.
+        ...(isOnce ? { duplex: "half" } : {}),
       });
       this.runs.note(response);
       if (response.ok || request.accept?.includes(response.status)) return { value: await request.read(response, mayBeDone) };
@@ -90,7 +97,8 @@ export class ApiClient {
     }
     const error = await errorFromResponse(response, request.what, request.notFoundReason);
     scope.throwIfEnded();
-    return { error, ...repeatPolicy(response, error, repeatable) };
+    const policy = repeatPolicy(response, error, repeatable);
+    return { error, ...policy, mayRepeat: policy.mayRepeat && !isOnce };
   }
 
   private headers(request: ApiRequest<unknown>): Record<string, string> {
@@ -104,6 +112,7 @@ export class ApiClient {
       "User-Agent": `boxyard-sdk-js/${SDK_VERSION}`,
       Accept: "application/json",
       ...(request.body === undefined ? {} : { "Content-Type": "application/json" }),
+      ...(request.bytes === undefined ? {} : { "Content-Type": "application/octet-stream" }),
       ...request.headers,
     };
   }

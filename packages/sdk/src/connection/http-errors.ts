@@ -38,6 +38,8 @@ const BY_STATUS: Readonly<Record<number, readonly [ErrorClass, ErrorCode, string
 interface ErrorBody {
   readonly message?: unknown;
   readonly error_code?: unknown;
+  /** A text in answers about the files of a volume. */
+  readonly code?: unknown;
   readonly port?: unknown;
 }
 
@@ -63,7 +65,8 @@ export async function errorFromResponse(response: Response, what: string, notFou
   const status = response.status;
   const [Class, code, statusReason] = BY_STATUS[status] ?? [BoxyardError, status >= 500 ? "internal" : "unknown"];
   const said = typeof body.message === "string" ? body.message : text.trim().slice(0, 500) || response.statusText || "no message";
-  const reason = typeof body.error_code === "string" ? body.error_code : status === 404 ? notFoundReason : (statusReason ?? code);
+  const named = [body.error_code, body.code].find((value) => typeof value === "string");
+  const reason = named ?? (status === 404 ? notFoundReason : (statusReason ?? code));
   const requestId = response.headers.get("x-request-id") ?? undefined;
   if (reason === "no_such_route") {
     return new UnsupportedError(`${what}: this server has no such operation`, { code: "unimplemented", reason, status });

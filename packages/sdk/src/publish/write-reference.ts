@@ -39,6 +39,26 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
     names: ["PauseOptions", "ForkOptions", "ForkResult", "SnapshotOptions", "SnapshotInfo", "SnapshotListOpts", "SnapshotListOptions"],
   },
   {
+    title: "Volumes",
+    names: [
+      "Volume",
+      "VolumeCreateOpts",
+      "VolumeSizeOptions",
+      "VolumeInfo",
+      "VolumeMounts",
+      "VolumeRef",
+      "VolumeMountOptions",
+      "MountedVolume",
+      "VolumeFiles",
+      "VolumeReadOpts",
+      "VolumeWriteOpts",
+      "VolumeListOpts",
+      "VolumeMakeDirOpts",
+      "VolumeEntry",
+      "VolumeAttributes",
+    ],
+  },
+  {
     title: "Commands",
     names: [
       "Commands",
@@ -191,7 +211,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
 const HEAD = `<!-- Written by packages/sdk/src/publish/write-reference.ts; edit tasks.md beside it for the tasks, and the docstrings for the reference. -->
 # @boxyard/sdk
 
-The TypeScript client, for Node from 20 on, browsers, Deno and Bun. First ten tasks as complete programs, then the reference. More programs are in
+The TypeScript client, for Node from 20 on, browsers, Deno and Bun. First eleven tasks as complete programs, then the reference. More programs are in
 [examples](../examples).
 
 In Node, Deno and Bun the server and the key come from \`BOXYARD_API_URL\` and \`BOXYARD_API_KEY\` (\`eval "$(boxyard env)"\`), in a browser

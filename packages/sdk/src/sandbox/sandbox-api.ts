@@ -3,6 +3,7 @@ import type { ApiClient, ApiRequest } from "../connection/api-client.ts";
 import { randomKey } from "../connection/random-key.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
 import { withQuery } from "../connection/with-query.ts";
+import { mountsToJson, type VolumeMounts } from "../volumes/volume-types.ts";
 import {
   accessFromJson,
   infoFromJson,
@@ -67,6 +68,8 @@ export interface CreateOptions {
   readonly allowInternetAccess?: boolean | undefined;
   readonly network?: NetworkOptions | undefined;
   readonly lifecycle?: LifecycleOptions | undefined;
+  /** Volumes that the sandbox has, by path: `{ "/data": volume, "/cache": { volume: "cache", readOnly: true } }`. At most 32. */
+  readonly volumes?: VolumeMounts | undefined;
   /**
    * Identifies this creation: another call with the same key returns the same sandbox. Default: a new key for each call; if such a call is
    * aborted or exceeds its time limit, its sandbox is killed in the background.
@@ -132,6 +135,7 @@ export function createBody(opts: Omit<CreateOptions, "name" | "idempotencyKey">)
     ...(opts.envs ? { envVars: opts.envs } : {}),
     ...(opts.allowInternetAccess === undefined ? {} : { allow_internet_access: opts.allowInternetAccess }),
     ...(opts.network ? { network: opts.network } : {}),
+    ...(opts.volumes ? { volumeMounts: mountsToJson(opts.volumes) } : {}),
     ...(lifecycle?.onTimeout ? { autoPause: lifecycle.onTimeout === "pause" } : {}),
     ...(lifecycle?.autoResume === undefined ? {} : { autoResume: { enabled: lifecycle.autoResume } }),
   };

@@ -1,6 +1,7 @@
 import type * as wire from "@boxyard/spec/platform-types";
 import { text, texts, unchecked } from "../connection/unchecked.ts";
 import { BoxyardError } from "../errors.ts";
+import { type MountedVolume, mountFromJson } from "../volumes/volume-types.ts";
 
 /** A paused sandbox keeps its files and, unless it was paused with `keepMemory: false`, its memory and processes. `Sandbox.connect` resumes it. */
 export type SandboxState = "running" | "paused";
@@ -20,6 +21,8 @@ export interface SandboxInfo {
   readonly memoryMB: number;
   readonly diskSizeMB: number;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Its volumes; absent without. */
+  readonly volumes?: readonly MountedVolume[];
   /** Version of the agent. */
   readonly envdVersion: string;
   /** What happens at the end of the lifetime, and whether a request resumes the paused sandbox. Only `getInfo` returns it. */
@@ -109,6 +112,7 @@ export function infoFromJson(value: unknown): SandboxInfo {
     memoryMB: Number(json.memoryMB ?? 0),
     diskSizeMB: Number(json.diskSizeMB ?? 0),
     metadata: (json.metadata ?? {}) as Record<string, string>,
+    ...(Array.isArray(json.volumeMounts) && { volumes: json.volumeMounts.map(mountFromJson) }),
     envdVersion: text(json.envdVersion) ?? "",
     ...(json.lifecycle ? { lifecycle: lifecycleFromJson(json.lifecycle) } : {}),
     ...(json.health === "unresponsive" && { health: "unresponsive" }),

@@ -1,7 +1,10 @@
+import type { VolumeMounts } from "../volumes/volume-types.ts";
 import type { CallSite } from "./call-site.ts";
 import type { ContextSources, SentSource } from "./context-files.ts";
 import type { CopySource, TextSource } from "./copy-source.ts";
 import type { UrlSources } from "./url-files.ts";
+
+export type { VolumeMounts } from "../volumes/volume-types.ts";
 
 /** A secret of a build for one command, as a file of the command's user or as an environment variable. */
 export interface SecretMount {
@@ -115,6 +118,7 @@ export interface TemplateParts {
   readonly readyCmd?: string | undefined;
   readonly restrictions?: TemplateRestrictions | undefined;
   readonly startFromMemory?: boolean | undefined;
+  readonly volumes?: VolumeMounts | undefined;
   /** Instructions for Dockerfiles that build on it, and those of its own origin that are among the steps (ONBUILD). */
   readonly onBuild?: readonly string[] | undefined;
   readonly onBuildDone?: readonly string[] | undefined;

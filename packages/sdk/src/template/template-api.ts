@@ -4,6 +4,7 @@ import type { RequestOptions } from "../connection/request-scope.ts";
 import { text, texts, unchecked } from "../connection/unchecked.ts";
 import { withQuery } from "../connection/with-query.ts";
 import type { Page } from "../sandbox/sandbox-api.ts";
+import { mountsToJson } from "../volumes/volume-types.ts";
 import type { SentStep, TemplateOrigin, TemplateParts } from "./steps.ts";
 import { type BuildStatus, buildFromJson, type TemplateInfo, type TemplateTag, tagFromJson, templateFromJson } from "./template-info.ts";
 
@@ -90,7 +91,7 @@ export interface StartedSteps {
 export function startBuild(
   api: ApiClient,
   ref: BuildRef,
-  { startCmd, readyCmd, restrictions, startFromMemory, origin, onBuild = [], onBuildDone = [] }: TemplateParts,
+  { startCmd, readyCmd, restrictions, startFromMemory, volumes, origin, onBuild = [], onBuildDone = [] }: TemplateParts,
   { stages, steps, secrets, force }: StartedSteps,
   options: RequestOptions,
 ): Promise<void> {
@@ -112,6 +113,7 @@ export function startBuild(
       ...(readyCmd ? { readyCmd } : {}),
       ...(restrictions ? { restrictions } : {}),
       ...(startFromMemory === undefined ? {} : { startFromMemory }),
+      ...(volumes ? { volumeMounts: mountsToJson(volumes) } : {}),
     },
     read: ignore,
   });

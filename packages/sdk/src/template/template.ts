@@ -18,7 +18,7 @@ import {
   type Sink,
 } from "./image-out.ts";
 import { aptInstall, copyArgs, listOf, npmInstall, pipInstall } from "./step-words.ts";
-import type { RegistryAccess, TemplateParts, TemplateRestrictions, TemplateStep } from "./steps.ts";
+import type { RegistryAccess, TemplateParts, TemplateRestrictions, TemplateStep, VolumeMounts } from "./steps.ts";
 import * as calls from "./template-api.ts";
 import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
 import type { CopyOpts, DockerfileOpts, RunOpts, TemplateBuildOpts, TemplateOpts } from "./template-opts.ts";
@@ -165,6 +165,11 @@ export class Template {
   /** Restricts the privileges of programs in the template's sandboxes, so that fewer ways to become root remain. Further calls add restrictions. */
   restrict(restrictions: TemplateRestrictions): Template {
     return this.change({ restrictions: { ...this.parts.restrictions, ...restrictions } });
+  }
+
+  /** Mounts volumes in each sandbox of the template, by path. Its build, with the start command, runs without them ({@link VolumeMounts}). */
+  mountVolumes(volumes: VolumeMounts): Template {
+    return this.change({ volumes: { ...this.parts.volumes, ...volumes } });
   }
 
   /**

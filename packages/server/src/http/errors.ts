@@ -8,6 +8,7 @@ const STATUS_BY_REASON: Readonly<Record<string, number>> = {
   method_not_allowed: 405,
   volume_in_use: 409,
   volume_full: 507,
+  archive_too_large: 413,
 };
 
 /** Reasons that are sent to clients as `error_code`. */

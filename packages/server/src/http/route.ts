@@ -26,6 +26,8 @@ export interface Input<B = undefined, Q = undefined> {
   readonly signal: AbortSignal;
   /** Lets this call end as usual although its key is revoked meanwhile: for the call that revokes it. */
   outliveKey(): void;
+  /** The body of an operation that takes no JSON, and an answer that goes out piece by piece. */
+  readonly call: Pick<ApiCall, "stream" | "streamAnswer">;
 }
 
 /** Handles requests whose body and query have these types, by the services `C` of its resource; one handler may serve several routes. */
@@ -69,7 +71,7 @@ export function mount<R extends RouteConfig & Declared, C extends { readonly cre
     const outliveKey = () => {
       isKept = true;
     };
-    const input = { body, query, caller, param, header, signal: c.req.raw.signal, outliveKey } as Input<BodyOf<R>, QueryOf<R>>;
+    const input = { body, query, caller, param, header, signal: c.req.raw.signal, call: c.env, outliveKey } as Input<BodyOf<R>, QueryOf<R>>;
     return actAs(actorOf(caller), () => handler(input, services));
   });
 }

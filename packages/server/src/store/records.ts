@@ -181,6 +181,14 @@ export interface TemplateSpec extends StartCommands {
   readonly onBuild?: readonly string[];
   /** Privileges that its sandboxes do not get. */
   readonly restrictions?: Restrictions;
+  /** Volumes that its sandboxes get, by the names that they have when a sandbox is created. */
+  readonly volumeMounts?: readonly TemplateMount[];
+}
+
+export interface TemplateMount {
+  readonly name: string;
+  readonly path: string;
+  readonly readOnly?: boolean | undefined;
 }
 
 export interface RunAs {

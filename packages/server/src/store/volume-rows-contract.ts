@@ -27,6 +27,8 @@ export function volumeRowsContract(current: () => Store, reopen: (node: string) 
     expect(await current().volumes.setState("v1", "ready", "deleting")).toBe(false);
     expect(await current().volumes.setState("v1", "creating", "ready")).toBe(true);
     expect(await current().volumes.find("v1")).toEqual({ ...volume, state: "ready" });
+    for (const id of ["v1", "v1", "none"]) await current().volumes.setSize(id, 7);
+    expect((await current().volumes.find("v1"))?.sizeBytes).toBe(7);
     await current().volumes.remove("v1");
     await current().volumes.remove("v1");
     expect(await current().volumes.list()).toEqual([]);
@@ -34,6 +36,7 @@ export function volumeRowsContract(current: () => Store, reopen: (node: string) 
     expect(events.map(({ action, targetId }) => [action, targetId])).toEqual([
       ["volume.created", "v1"],
       ["volume.ready", "v1"],
+      ["volume.resized", "v1"],
       ["volume.removed", "v1"],
     ]);
   });

@@ -65,6 +65,17 @@ export class VolumeRows {
     });
   }
 
+  /** Does nothing when there is none, or it has this size. */
+  async setSize(id: string, sizeBytes: number): Promise<void> {
+    await this.session.transaction(async (tx) => {
+      const [row] = (await tx.sql`SELECT team_id, size_bytes FROM volumes WHERE id = ${id}`) as Row[];
+      if (!row || num(row.size_bytes) === sizeBytes) return;
+      await tx.sql`UPDATE volumes SET size_bytes = ${sizeBytes} WHERE id = ${id}`;
+      const sizes = { before: { sizeBytes: num(row.size_bytes) }, after: { sizeBytes } };
+      tx.record({ action: "volume.resized", targetId: id, teamId: text(row.team_id) as TeamId, ...sizes });
+    });
+  }
+
   /** Does nothing when there is none. */
   async remove(id: string): Promise<void> {
     await this.session.transaction(async (tx) => {

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { AppError, type Clock, isAppError, SerialQueues, type TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { SandboxDriver } from "@boxyard/driver";
+import { archiveBytesOf, type SandboxDriver, type VolumeArchive, type VolumeInfo } from "@boxyard/driver";
 import type { Store, VolumeRecord } from "../store/index.ts";
+import { ArchiveCount, whenEnded } from "./archives.ts";
 
 export interface VolumesParts {
   readonly store: Store;
@@ -18,6 +19,8 @@ export interface NewVolume {
   readonly sizeMB?: number | undefined;
   /** Name of the volume of which it begins as a copy. */
   readonly from?: string | undefined;
+  /** What it begins with, instead of `from`. */
+  readonly archive?: VolumeArchive | undefined;
 }
 
 export interface VolumeUse extends VolumeRecord {
@@ -35,8 +38,10 @@ const MIB = 2 ** 20;
  */
 export class Volumes {
   private readonly parts: VolumesParts;
-  /** By id: one removal of a volume at a time. */
-  private readonly removals = new SerialQueues<string>();
+  /** By id: one removal or resize of a volume at a time. */
+  private readonly changes = new SerialQueues<string>();
+
+  private readonly archives = new ArchiveCount();
 
   constructor(parts: VolumesParts) {
     this.parts = parts;
@@ -46,7 +51,7 @@ export class Volumes {
    * Makes a volume, or leaves nothing. Throws `invalid_argument`, reason `volume_name_taken`; `not_found` for an unknown `from`; `resource_exhausted`;
    * `unimplemented`, reason `volumes_unimplemented`.
    */
-  async create(teamId: TeamId, { name, sizeMB, from }: NewVolume): Promise<VolumeRecord> {
+  async create(teamId: TeamId, { name, sizeMB, from, archive }: NewVolume): Promise<VolumeRecord> {
     const { store, driver, clock, defaultMB } = this.parts;
     this.mustHave();
     const source = from === undefined ? undefined : await this.named(teamId, from);
@@ -62,12 +67,12 @@ export class Volumes {
       throw new AppError("invalid_argument", `name: there is a volume '${name}' already`, { reason: "volume_name_taken" });
     }
     try {
-      await driver.volumes.create(record.id, { limitBytes: sizeBytes, ...(source && { from: source.id }) });
+      await driver.volumes.create(record.id, { limitBytes: sizeBytes, archive, ...(source && { from: source.id }) });
       await store.volumes.setState(record.id, "creating", "ready");
     } catch (error) {
       // What this cannot undo is removed at the next start.
       await this.forget(record).catch((undo: unknown) => this.parts.logger.warn({ err: undo, volume: record.id }, NOT_REMOVED));
-      throw error;
+      throw tooSmall(error, source?.name ?? name);
     }
     return { ...record, state: "ready" };
   }
@@ -99,8 +104,70 @@ export class Volumes {
     const infos = new Map((await this.parts.driver.volumes.list()).map((info) => [info.id, info]));
     return records.map((record) => {
       const info = infos.get(record.id);
-      return info && !info.damaged ? { ...record, usedBytes: info.usedBytes } : record;
+      return withUse(record, info?.damaged ? undefined : info);
     });
+  }
+
+  /** The team's ready volume of this id or name, with its use. Throws `not_found`. */
+  async look(teamId: TeamId, key: string): Promise<VolumeUse> {
+    const record = await this.ofKey(teamId, key);
+    // A damaged volume has no figures.
+    const info = await this.parts.driver.volumes.get(record.id).catch((error: unknown) => {
+      if (!isAppError(error, "bad_volume")) throw error;
+      return undefined;
+    });
+    return withUse(record, info);
+  }
+
+  /** Sets the size of the team's volume of this id or name. Throws `not_found`; `failed_precondition`, reason `volume_too_small`, with what is in use. */
+  async resize(teamId: TeamId, key: string, sizeMB: number): Promise<VolumeUse> {
+    const { id } = await this.ofKey(teamId, key);
+    return this.changes.run(id, async () => {
+      const record = await this.find(id);
+      const info = await this.parts.driver.volumes.resize(id, sizeMB * MIB).catch((error: unknown) => {
+        throw tooSmall(error, record.name);
+      });
+      await this.parts.store.volumes.setSize(id, info.limitBytes);
+      return withUse(record, info);
+    });
+  }
+
+  /** The tar of the team's volume of this id or name. Throws `not_found`; `resource_exhausted`, reason `too_many_archives`. */
+  async export(
+    teamId: TeamId,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly name: string; readonly tar: ReadableStream<Uint8Array> }> {
+    const { id, name } = await this.ofKey(teamId, key);
+    const end = this.archives.begin();
+    try {
+      return { name, tar: whenEnded(await this.parts.driver.volumes.export(id, signal), end) };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** Makes a volume of a tar, as `create` does. */
+  async import(teamId: TeamId, wanted: NewVolume & { readonly archive: VolumeArchive }): Promise<VolumeUse> {
+    const end = this.archives.begin();
+    try {
+      return await this.look(teamId, (await this.create(teamId, wanted)).id);
+    } finally {
+      end();
+    }
+  }
+
+  /** Bytes that the archive of a new volume may have. */
+  archiveBytes(sizeMB: number = this.parts.defaultMB): number {
+    return archiveBytesOf(sizeMB * MIB);
+  }
+
+  private async ofKey(teamId: TeamId, key: string): Promise<VolumeRecord> {
+    const found = await this.parts.store.volumes.find(key);
+    const record = found?.teamId === teamId && found.state === "ready" ? found : await this.named(teamId, key);
+    if (!record) throw notFound(key);
+    return record;
   }
 
   /**
@@ -108,7 +175,7 @@ export class Volumes {
    * fails otherwise, the call can be repeated, and the next start goes on with it.
    */
   remove(teamId: TeamId, id: string): Promise<void> {
-    return this.removals.run(id, async () => {
+    return this.changes.run(id, async () => {
       const { store } = this.parts;
       const record = await store.volumes.find(id);
       if (record?.teamId !== teamId || record.state === "creating") throw notFound(id);
@@ -128,7 +195,10 @@ export class Volumes {
         await this.forget(record).catch((error: unknown) => logger.warn({ err: error, volume: record.id }, NOT_REMOVED));
       }
       const known = new Set(records.map(({ id }) => id));
-      const unknown = (await driver.volumes.list()).map(({ id }) => id).filter((id) => !known.has(id));
+      const infos = await driver.volumes.list();
+      const unknown = infos.map(({ id }) => id).filter((id) => !known.has(id));
+      // A server that ends in the middle of a resize leaves the row behind.
+      for (const { id, limitBytes, damaged } of infos) if (!damaged) await store.volumes.setSize(id, limitBytes);
       if (unknown.length > 0)
         logger.warn({ volumes: unknown.slice(0, 20), count: unknown.length }, "the store does not know these volumes");
     } catch (error) {
@@ -167,5 +237,16 @@ export class Volumes {
 }
 
 const NOT_REMOVED = "a volume that is not whole could not be removed; the next start tries that again";
+
+const withUse = (record: VolumeRecord, info: VolumeInfo | undefined): VolumeUse =>
+  info ? { ...record, sizeBytes: info.limitBytes, usedBytes: info.usedBytes } : record;
+
+/** Names the volume and the figure in the driver's refusal of a size. */
+function tooSmall(error: unknown, name: string): unknown {
+  if (!isAppError(error, "volume_too_small")) return error;
+  const { usedBytes } = error.details as { readonly usedBytes: number };
+  const message = `sizeMB: volume '${name}' holds ${usedBytes} bytes: ask for at least ${Math.ceil(usedBytes / MIB)} MiB, or remove files`;
+  return new AppError("failed_precondition", message, { reason: "volume_too_small", details: { usedBytes }, cause: error });
+}
 
 const notFound = (id: string) => new AppError("not_found", `There is no volume '${id.slice(0, 200)}'`, { reason: "volume_not_found" });

@@ -593,6 +593,20 @@ export type Volume = {
   readonly usedBytes?: number | undefined;
 };
 
+export type VolumeDetail = {
+  readonly volumeID: string;
+  readonly name: string;
+  readonly token: string;
+  readonly domain?: string | undefined;
+  readonly sizeMB: number;
+  readonly usedBytes?: number | undefined;
+  readonly createdAt: string;
+};
+
+export type VolumeChange = {
+  readonly sizeMB: number;
+};
+
 export type TemplateBuildFileUpload = {
   readonly present: boolean;
   readonly url?: string | undefined;
@@ -612,6 +626,7 @@ export type TemplateBuildStartV2 = {
   readonly readyCmd?: string | undefined;
   readonly restrictions?: TemplateRestrictions | undefined;
   readonly startFromMemory?: boolean | undefined;
+  readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
   readonly secrets?: Readonly<Record<string, string>> | undefined;
   readonly stages?: readonly TemplateBuildStage[] | undefined;
 };

@@ -38,6 +38,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   500: "The server failed; its log has the cause",
   501: "This server cannot do that yet",
   503: "The server is busy, and nothing has changed; repeat later",
+  507: "There is no room for it",
   504: "It took too long and was undone; repeat later",
 };
 /** What every operation can answer; its store may be away at any time, hence 503. */

@@ -29,7 +29,7 @@ export const NetworkUpdate = NetworkConfig.pick({ allowOut: true, denyOut: true,
   .extend({ allow_internet_access: z.boolean().nullish().meta({ description: "false: nothing leaves the sandbox; true by default" }) })
   .meta(named("SandboxNetworkUpdateConfig"));
 
-const VolumeMount = z
+export const VolumeMount = z
   .object({
     name: z.string().meta({ description: "Name of the volume" }),
     path: z.string().meta({ description: "Where the sandbox has it: an absolute path" }),

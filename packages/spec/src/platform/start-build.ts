@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { named } from "../openapi.ts";
 import { MAX_SECRETS, secretId, stageName, TemplateStep } from "./build-step.ts";
+import { VolumeMount } from "./sandbox.ts";
 
 const MAX_STEPS = 1000;
 /** ONBUILD of one image, and of each the bytes. */
@@ -89,6 +90,10 @@ export const StartBuild = z
     startFromMemory: z.boolean().default(true).meta({
       description:
         "True: sandboxes start from the memory of a sandbox whose start command is ready, on servers that can restore memory. False: each sandbox runs the start command",
+    }),
+    volumeMounts: z.array(VolumeMount).default([]).meta({
+      description:
+        "Volumes that each sandbox of the template gets, looked up by name when it is created; its own mount at the same path replaces one",
     }),
     secrets: z
       .record(secretId, z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`))

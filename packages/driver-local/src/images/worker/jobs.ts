@@ -11,7 +11,21 @@ export type Job =
       readonly leaveOut: readonly string[];
     })
   | (MakeJob & { readonly kind: "merge"; readonly trees: readonly string[] })
-  | { readonly kind: "export"; readonly tree: string; readonly facts: string };
+  | { readonly kind: "export"; readonly tree: string; readonly facts: string }
+  | (ArchiveBounds & { readonly kind: "exportVolume" })
+  | (ArchiveBounds & { readonly kind: "importVolume" });
+
+/** Of the tar of a volume. */
+interface ArchiveBounds {
+  /** The volume's subvolume; an import finds it empty. */
+  readonly tree: string;
+  readonly maxBytes: number;
+  readonly maxEntries: number;
+  readonly maxDepth: number;
+}
+
+/** The jobs that make a layer. */
+export type LayerJob = Extract<Job, { kind: "import" | "commit" | "merge" }>;
 
 interface MakeJob {
   /** An empty directory in the pool; the worker makes `tree` (a subvolume) and `facts` in it. */
@@ -35,6 +49,8 @@ export type Message =
   /** A commit has its own snapshot of the volume: the sandbox may go on. */
   | { readonly type: "copied" }
   | { readonly type: "done"; readonly digest: string }
+  /** An import of a volume is done. */
+  | ({ readonly type: "filled" } & LeftOut)
   | {
       readonly type: "failed";
       readonly code: ErrorCode;

@@ -22,7 +22,7 @@ async function main(job: Job): Promise<void> {
   writeAll(score, Buffer.from("300"));
   close(score);
   // An export's standard output is the tar itself.
-  const messages = job.kind === "export" ? 2 : 1;
+  const messages = job.kind === "export" || job.kind === "exportVolume" ? 2 : 1;
   const send = (message: Message) => writeAll(messages, Buffer.from(`${JSON.stringify(message)}\n`));
   try {
     await runJob(job, send);

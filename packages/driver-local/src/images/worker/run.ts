@@ -1,11 +1,13 @@
 import { fsync, syncFileSystem, writeAll } from "../../sys/at.ts";
 import { close, mkdir, O, open } from "../../sys/libc.ts";
 import { SkeletonWriter } from "../skeleton-writer.ts";
-import { FILES, type Job, type LayerFacts, type Made, type Send } from "./jobs.ts";
+import { FILES, type Job, type LayerFacts, type LayerJob, type Made, type Send } from "./jobs.ts";
 
 /** Runs a job to its end. The layer is complete and on the disk when `done` is sent. */
 export async function runJob(job: Job, send: Send): Promise<void> {
   if (job.kind === "export") return (await import("./export.ts")).writeExport(job.tree, job.facts);
+  if (job.kind === "exportVolume") return (await import("../../user-volumes/archive/run-archive.ts")).writeVolume(job);
+  if (job.kind === "importVolume") return (await import("../../user-volumes/archive/run-archive.ts")).fillVolume(job, send);
   const facts = `${job.directory}/${FILES.facts}`;
   mkdir(facts, 0o700);
   mkdir(`${facts}/${FILES.kept}`, 0o700);
@@ -25,7 +27,7 @@ export async function runJob(job: Job, send: Send): Promise<void> {
   }
 }
 
-async function make(job: Exclude<Job, { kind: "export" }>, skeleton: SkeletonWriter, send: Send): Promise<Made> {
+async function make(job: LayerJob, skeleton: SkeletonWriter, send: Send): Promise<Made> {
   if (job.kind === "import") return (await import("./run-import.ts")).runImport(job, skeleton, send);
   return (await import("./run-pack.ts")).runPack(job, skeleton, send);
 }

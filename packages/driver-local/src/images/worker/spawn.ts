@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { AppError, executableBuild, PROGRAM } from "@boxyard/core";
 import type { LayerSource } from "@boxyard/driver";
 import { close, O, open, pipe } from "../../sys/libc.ts";
-import type { Job, LeftOut, Message } from "./jobs.ts";
+import type { Job, LayerJob, LeftOut, Message } from "./jobs.ts";
 import { Lines } from "./lines.ts";
 
 const read = promisify(readCallback);
@@ -33,7 +33,21 @@ export interface WorkerOptions {
 }
 
 /** Runs a job in its own process and resolves with the new layer's digest. The process has ended when this settles. */
-export async function runWorker(job: Exclude<Job, { kind: "export" }>, options: WorkerOptions): Promise<string> {
+export async function runWorker(job: LayerJob, options: WorkerOptions): Promise<string> {
+  const result = await runToEnd(job, options);
+  if (result.type === "done") return result.digest;
+  throw died(`it said '${result.type}'`);
+}
+
+/** Unpacks the source into a volume. The process has ended when this settles. */
+export async function runFill(job: Extract<Job, { kind: "importVolume" }>, options: WorkerOptions): Promise<LeftOut> {
+  const result = await runToEnd(job, options);
+  if (result.type === "filled") return result;
+  throw died(`it said '${result.type}'`);
+}
+
+/** Resolves with a worker's last message, unless that says that it failed. */
+async function runToEnd(job: Job, options: WorkerOptions): Promise<Exclude<Message, { type: "failed" }>> {
   const { signal, source } = options;
   signal.throwIfAborted();
   const input = openInput(source);
@@ -57,7 +71,7 @@ export async function runWorker(job: Exclude<Job, { kind: "export" }>, options: 
     const [result, stderr] = await Promise.all([outcome(child.stdout, options), lastText(child.stderr), child.exited]);
     signal.throwIfAborted();
     const broken = await feeding;
-    if (result?.type === "done") return result.digest;
+    if (result && result.type !== "failed") return result;
     // A failure of the source is the cause of the worker's failure, which got only a part of the tar.
     if (broken) throw broken.cause;
     throw result?.type === "failed" ? failureError(result) : died(stderr);
@@ -125,7 +139,7 @@ function failureError({ code, reason, message, details }: Extract<Message, { typ
 const died = (stderr: string) => new AppError("internal", `The layer worker ended early: ${stderr.trim()}`, { reason: "worker_died" });
 
 /** The tar that an export job writes. Canceling the stream ends the worker; a failure of the worker is the stream's error. */
-export function exportStream(job: Extract<Job, { kind: "export" }>, signal: AbortSignal): ReadableStream<Uint8Array> {
+export function exportStream(job: Extract<Job, { kind: "export" | "exportVolume" }>, signal: AbortSignal): ReadableStream<Uint8Array> {
   // Our own pipe, read only on demand: a slow reader makes the worker wait instead of filling the server's memory.
   const tar = pipe();
   let child: Bun.Subprocess<"ignore", number, "pipe">;

@@ -10,6 +10,7 @@ const DATA: VolumeMount = { volume: "v", path: "/data", readOnly: false };
 /** Tests the guarantees of `VolumeStore` without sandboxes. */
 export function volumeTests(subject: Subject): void {
   storeTests(subject);
+  archiveTests(subject);
   contentTests(subject);
 }
 
@@ -98,6 +99,43 @@ function storeTests(subject: Subject): void {
     await subject().damage({ volume: "v" });
     await driver.volumes.remove("v");
     expect(await driver.volumes.list()).toEqual([]);
+  });
+}
+
+function archiveTests(subject: Subject): void {
+  promise(subject, "an archive of a volume makes another one with its files, modes and owners", async () => {
+    const { volumes } = subject().driver;
+    await volumes.create("v", LIMIT);
+    await volumes.content.makeDirectory("v", "/sub", { uid: 1000, gid: 1000, mode: 0o750 });
+    await volumes.content.write("v", "/sub/note", new Blob(["kept"]).stream(), { signal: never, uid: 5, gid: 6, mode: 0o600 });
+    const archive = { source: await volumes.export("v", never), signal: never };
+    await volumes.create("w", { ...LIMIT, archive });
+    expect(await text(subject, "w", "/sub/note")).toBe("kept");
+    const facts = (await volumes.content.list("w", "/", { depth: 2 })).map(({ path, type, uid, gid, mode }) => [
+      path,
+      type,
+      uid,
+      gid,
+      mode,
+    ]);
+    expect(facts).toEqual([
+      ["/sub", "directory", 1000, 1000, 0o750],
+      ["/sub/note", "file", 5, 6, 0o600],
+    ]);
+  });
+
+  promise(subject, "what is not a tar, is too large or does not come whole makes no volume", async () => {
+    const { volumes } = subject().driver;
+    const make = (limitBytes: number, bytes: BlobPart, signal = never) =>
+      failure(volumes.create("w", { limitBytes, archive: { source: new Blob([bytes]).stream(), signal } }));
+    expect(await make(MIB, "this is no tar, however long it may be".repeat(40))).toBe("invalid_argument bad_archive");
+    await volumes.create("v", { limitBytes: 16 * MIB });
+    await volumes.content.write("v", "large", new Blob([new Uint8Array(3 * MIB).fill(7)]).stream(), { signal: never });
+    const tar = await new Response((await volumes.export("v", never)) as ReadableStream<Uint8Array<ArrayBuffer>>).bytes();
+    expect(await make(MIB, tar)).toBe("resource_exhausted volume_full");
+    expect(await make(16 * MIB, tar.slice(0, 2 * MIB))).toBe("invalid_argument bad_archive");
+    expect(await failure(volumes.export("none", never))).toBe("not_found volume_not_found");
+    expect((await volumes.list()).map(({ id }) => id)).toEqual(["v"]);
   });
 }
 

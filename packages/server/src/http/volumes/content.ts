@@ -37,6 +37,7 @@ const mode = z.coerce.number().int("must be a whole number").min(0, "must be at 
 const attributes = { uid: id.optional(), gid: id.optional(), mode: mode.optional() };
 const Query = z.object({
   path: z.string().default(""),
+  to: z.string().default(""),
   depth: z.coerce.number().int().default(1),
   force: z.enum(["true", "false", "1", "0"]).optional(),
   ...attributes,
@@ -73,6 +74,10 @@ const write: ContentHandler = async ({ content, volume, query, call, signal }) =
   const source = call.stream(volume.sizeBytes);
   return json(201, present(await content.write(volume.id, query.path, source, { ...optionsOf(query), signal })));
 };
+
+/** An operation of our own. */
+const move: ContentHandler = async ({ content, volume, query: { path, to, force } }) =>
+  json(200, present(await content.move(volume.id, path, to, { force: force === "true" || force === "1" })));
 
 const optionsOf = ({ uid, gid, mode, force }: ContentCall["query"]) => ({ uid, gid, mode, force: force === "true" || force === "1" });
 
@@ -117,6 +122,7 @@ export function mountVolumeContent(app: Api, services: VolumeContentServices): v
   mountContent(app, services, "GET", "path", stat);
   mountContent(app, services, "PATCH", "path", update);
   mountContent(app, services, "DELETE", "path", remove);
+  mountContent(app, services, "POST", "path", move);
   mountContent(app, services, "GET", "dir", list);
   mountContent(app, services, "POST", "dir", makeDirectory);
   mountContent(app, services, "GET", "file", read);

@@ -1,4 +1,4 @@
-import { type ListedVolume, routes, type VolumeAndToken } from "@boxyard/spec/platform";
+import { type ListedVolume, routes, type VolumeAndToken, type VolumeDetail } from "@boxyard/spec/platform";
 import type { ServerConfig } from "../../config.ts";
 import type { Credentials } from "../../keys/credentials.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
@@ -31,6 +31,25 @@ const deleteVolume: HandlerOf<typeof routes.deleteVolume> = async ({ caller, par
   return noContent();
 };
 
+const lookAtVolume: HandlerOf<typeof routes.lookAtVolume> = async ({ caller, param }, services) =>
+  json(200, detail(await services.volumes.look(caller.teamId, param("volume")), services));
+
+const resizeVolume: HandlerOf<typeof routes.resizeVolume> = async ({ body, caller, param }, services) =>
+  json(200, detail(await services.volumes.resize(caller.teamId, param("volume"), body.sizeMB), services));
+
+const exportVolume: HandlerOf<typeof routes.exportVolume> = async ({ caller, param, signal, call }, { volumes }) => {
+  const { tar, name } = await volumes.export(caller.teamId, param("volume"), signal);
+  call.streamAnswer();
+  return new Response(tar, {
+    headers: { "Content-Type": "application/x-tar", "Content-Disposition": `attachment; filename="${name}.tar"` },
+  });
+};
+
+const importVolume: HandlerOf<typeof routes.importVolume> = async ({ query, caller, signal, call }, services) => {
+  const archive = { source: call.stream(services.volumes.archiveBytes(query.sizeMB)), signal };
+  return json(201, detail(await services.volumes.import(caller.teamId, { ...query, archive }), services));
+};
+
 const present = ({ id, name }: VolumeRecord, { tokens, config }: VolumeServices): VolumeAndToken => ({
   volumeID: id,
   name,
@@ -45,9 +64,19 @@ const presentListed = ({ id, name, sizeBytes, usedBytes }: VolumeUse): ListedVol
   ...(usedBytes === undefined ? {} : { usedBytes }),
 });
 
+const detail = (volume: VolumeUse, services: VolumeServices): VolumeDetail => ({
+  ...present(volume, services),
+  ...presentListed(volume),
+  createdAt: new Date(volume.createdAt).toISOString(),
+});
+
 export function mountVolumes(app: Api, services: VolumeServices): void {
   mount(app, services, routes.createVolume, createVolume);
   mount(app, services, routes.listVolumes, listVolumes);
   mount(app, services, routes.getVolume, getVolume);
   mount(app, services, routes.deleteVolume, deleteVolume);
+  mount(app, services, routes.lookAtVolume, lookAtVolume);
+  mount(app, services, routes.resizeVolume, resizeVolume);
+  mount(app, services, routes.exportVolume, exportVolume);
+  mount(app, services, routes.importVolume, importVolume);
 }

@@ -51,7 +51,12 @@ export async function runBuild(
     await session.keep(image);
     const restrictions = { ...main.inherited?.restrictions, ...request.restrictions };
     const onBuild = request.onBuild.length > 0 ? request.onBuild : (main.inherited?.onBuild ?? []);
-    const more = { onBuild, ...(Object.keys(restrictions).length > 0 && { restrictions }) };
+    const { volumeMounts } = request;
+    const more = {
+      onBuild,
+      ...(volumeMounts.length > 0 && { volumeMounts }),
+      ...(Object.keys(restrictions).length > 0 && { restrictions }),
+    };
     const spec = templateSpecOf({ ...open, image }, build, { ...commands, ...more });
     if (!request.startFromMemory) return spec;
     await session.close();

@@ -4,7 +4,7 @@ import type { Restrictions } from "@boxyard/driver";
 import { tarEnd, tarHeader, tarPadding } from "@boxyard/spec/tar";
 import { LISTENING_SCRIPT, parseListening } from "../../../ready/probe-scripts.ts";
 import { type ReadyCommands, readyOf, untilReady } from "../../../ready/ready.ts";
-import type { BuildRecord, RunAs, TemplateSpec } from "../../../store/index.ts";
+import type { BuildRecord, RunAs, TemplateMount, TemplateSpec } from "../../../store/index.ts";
 import { BuildFailure, shown } from "../log/build-failure.ts";
 import type { BuildLog } from "../log/build-log.ts";
 import type { Part, Session } from "../stage/session.ts";
@@ -26,6 +26,12 @@ export interface Inherited extends Commands {
   readonly restrictions?: Restrictions;
   /** Triggers of an archive, which is the template itself. Triggers of other bases are not inherited. */
   readonly onBuild?: readonly string[];
+}
+
+/** What a template has besides. */
+interface Outcome extends Inherited {
+  /** No template inherits them: they are volumes of the team that built it. */
+  readonly volumeMounts?: readonly TemplateMount[];
 }
 
 interface Trial {
@@ -123,7 +129,7 @@ async function waitFor(commands: ReadyCommands, ask: Ask, { session, log, clock 
 export function templateSpecOf(
   state: BuildState,
   build: BuildRecord,
-  { startCmd, readyCmd, runAs, restrictions, onBuild = [] }: Inherited,
+  { startCmd, readyCmd, runAs, restrictions, onBuild = [], volumeMounts }: Outcome,
 ): TemplateSpec {
   const isElsewhere = runAs !== undefined && (runAs.user !== state.user || runAs.workdir !== state.workdir);
   return {
@@ -134,6 +140,7 @@ export function templateSpecOf(
     ...(isElsewhere ? { runAs } : {}),
     ...(restrictions ? { restrictions } : {}),
     ...(onBuild.length > 0 ? { onBuild } : {}),
+    ...(volumeMounts ? { volumeMounts } : {}),
   };
 }
 

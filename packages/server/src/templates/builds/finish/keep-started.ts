@@ -25,6 +25,8 @@ export async function keepStarted(
 ): Promise<TemplateSpec> {
   const { spec } = trial;
   const { snapshots, checkpoint } = driver.capabilities;
+  // Sandboxes with volumes boot: the memory is of one without.
+  if (spec.volumeMounts) return spec;
   if (!startsFromMemory || spec.startCmd === undefined || !snapshots || checkpoint !== "memory") return spec;
   log.add("Keeping the memory of a sandbox with the start command ready", FINALIZE.step);
   try {

@@ -1,6 +1,7 @@
 import type { TeamId } from "@boxyard/core";
 import type { StartBuild, TemplateStep } from "@boxyard/spec/platform";
 import type { BuildRecord, TemplateVersion } from "../../../store/index.ts";
+import { checkMounts } from "../../../volumes/mounts.ts";
 import type { Templates } from "../../templates.ts";
 import { checkHash, type Uploads } from "../uploads.ts";
 import type { BuildOrder, StageOrder } from "./build-order.ts";
@@ -19,6 +20,7 @@ interface OrderDeps {
 /** Checks a request to start a build. Throws `invalid_argument`, whose message begins with the member's path; `not_found` for templates and tags. */
 export function toOrder(build: BuildRecord, teamId: TeamId, request: StartBuild, deps: OrderDeps): BuildOrder {
   for (const field of ["startCmd", "readyCmd"] as const) if (request[field]?.includes("\0")) throw refuse(`${field}: must not hold NUL`);
+  checkMounts(request.volumeMounts);
   const names = new Set<string>();
   const stages = request.stages.map((stage, i) => {
     const order = { ...toStage(stage, `stages.${i}.`, teamId, names, deps), name: stage.name };
