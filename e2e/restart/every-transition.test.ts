@@ -36,6 +36,10 @@ const WAYS: Readonly<Record<Kept, Way>> = {
   // A copy that was created before the server died stays, as after a create whose answer is lost.
   fork: { ask: (ask) => ask("fork"), statuses: [undefined, 201, 503] },
   setEnd: { ask: (ask) => ask("timeout", { timeout: 600 }), statuses: [undefined, 204, 500] },
+  resize: {
+    ask: () => platform().api({ method: "PATCH", path: `/sandboxes/${sandbox.id}/resources`, body: { memoryMB: 900, diskSizeMB: 11_000 } }),
+    statuses: [undefined, 200, 500],
+  },
   setEgress: {
     ask: () => platform().api({ method: "PUT", path: `/sandboxes/${sandbox.id}/network`, body: { allow_internet_access: false } }),
     statuses: [undefined, 204, 500],

@@ -61,6 +61,7 @@ export class DriverOfParts implements SandboxDriver {
   wait: RuntimeDriver["wait"] = (...args) => this.parts.runtime.wait(...args);
   freeze: RuntimeDriver["freeze"] = (...args) => this.parts.runtime.freeze(...args);
   thaw: RuntimeDriver["thaw"] = (...args) => this.parts.runtime.thaw(...args);
+  resize: RuntimeDriver["resize"] = (...args) => this.parts.runtime.resize(...args);
   destroy: RuntimeDriver["destroy"] = (...args) => this.parts.runtime.destroy(...args);
   list: RuntimeDriver["list"] = (...args) => this.parts.runtime.list(...args);
   close: RuntimeDriver["close"] = (...args) => this.parts.runtime.close(...args);

@@ -6,6 +6,7 @@ export * from "./images/images.ts";
 export * from "./network/egress-policy.ts";
 export * from "./network/host-names.ts";
 export * from "./network/network.ts";
+export * from "./runtime/in-use.ts";
 export * from "./runtime/runtime.ts";
 export * from "./runtime/types.ts";
 export * from "./storage/layers.ts";

@@ -68,6 +68,7 @@ export type {
   LogOptions,
   NetworkOptions,
   NetworkUpdate,
+  SandboxResources,
 } from "./sandbox/sandbox-api.ts";
 export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, SnapshotInfo } from "./sandbox/sandbox-info.ts";
 export type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox/sandbox-options.ts";

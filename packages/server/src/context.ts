@@ -34,6 +34,7 @@ import type { EngineNeeds } from "./sandboxes/engine/parts.ts";
 import { NamedSandboxes } from "./sandboxes/names/named-sandboxes.ts";
 import { Observations } from "./sandboxes/observations.ts";
 import type { Choose, Node, Placement } from "./sandboxes/placement.ts";
+import { Resizing } from "./sandboxes/resources/resizing.ts";
 import { SandboxService } from "./sandboxes/service.ts";
 import { type ForkInput, fork } from "./sandboxes/snapshots/fork.ts";
 import { ForkService } from "./sandboxes/snapshots/fork-service.ts";
@@ -48,7 +49,7 @@ import { adoptAll } from "./sandboxes/upkeep/restart.ts";
 import { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
-import type { Store } from "./store/index.ts";
+import { resourcesOf, type Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
 import { TeamLimits } from "./teams/limits.ts";
 import { Teams } from "./teams/teams.ts";
@@ -155,7 +156,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     [made.builds],
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
-  const serving = { ...making, ...made, ...rulesOf(config, limits), snapshotKeeper, templates, store, events, volumes, operations };
+  const serving = { ...making, ...made, ...rulesOf(config, limits), snapshotKeeper, templates, store, driver, events, volumes, operations };
   const service = new SandboxService(serving);
   const context: ServerContext = {
     config,
@@ -165,6 +166,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     templates,
     ...made,
     sandboxes: service,
+    resizing: new Resizing({ engine, admission }),
     named: new NamedSandboxes({ engine, sandboxes: service, clock }),
     observations: new Observations({ ...serving, history, liveness, logs: sandboxLogs }),
     snapshots: new SnapshotService(serving),
@@ -231,7 +233,7 @@ function admissionOf({ config, store, placement, clock, sandboxes, limits }: Adm
   const quota = new TeamQuota({ limits, clock });
   const { maxCreates: concurrent, maxQueuedCreates: queued, overcommit, maxSandboxes } = config;
   const limitsOn = (node: Node) =>
-    sandboxes.all().flatMap(({ record }) => (placement.nodeOf(record) === node ? [record.facts.resources] : []));
+    sandboxes.all().flatMap(({ record }) => (placement.nodeOf(record) === node ? [resourcesOf(record)] : []));
   const roomOf = (node: Node) => new CapacityGate({ driver: node.driver, overcommit, limits: () => limitsOn(node), clock });
   const rooms = new Map(placement.nodes.map((node) => [node, roomOf(node)]));
   return new Admission({

@@ -89,6 +89,9 @@ export class Events {
   egressFailed(of: Subject, error: unknown): void {
     this.logger.warn({ ...named(of), err: error }, "egress rules of the sandbox not changed; the former rules hold");
   }
+  resizeFailed(of: Subject, error: unknown): void {
+    this.logger.warn({ ...named(of), err: error }, "limits of the sandbox not changed; the former limits hold");
+  }
   ended(of: Subject, cause: EndCause): void {
     this.logger.info({ ...named(of), cause }, "sandbox ended");
   }

@@ -10,7 +10,7 @@ import { table } from "../output/table.ts";
 import { bytes, duration } from "../output/units.ts";
 import { checkName, resolveSandbox } from "../sandbox-ref.ts";
 
-export interface CreateOptions {
+export interface CreateOptions extends SizeOptions {
   readonly timeout: number;
   readonly env?: Record<string, string>;
   readonly metadata?: Record<string, string>;
@@ -49,6 +49,7 @@ export async function create(template: string | undefined, options: CreateOption
     timeoutMs: options.timeout * 1000,
     envs: options.env,
     ...name,
+    ...(options.cpu || options.memory || options.disk ? { resources: sizeOf(options) } : {}),
     metadata: options.metadata,
     volumes: options.volume,
     lifecycle: { onTimeout: options.onTimeout, autoResume: options.autoResume },
@@ -187,6 +188,22 @@ export async function rename(text: string, name: string, context: CliContext): P
   const { id, target } = await named(text, context);
   await Sandboxes.rename(id, name === "" ? "" : checkName(name), target);
   context.output.note(name === "" ? `sandbox ${id} has no name` : `sandbox ${id} has the name ${name}`);
+}
+
+/** Processors, MiB of memory and of disk. */
+export interface SizeOptions {
+  readonly cpu?: number;
+  readonly memory?: number;
+  readonly disk?: number;
+}
+
+const sizeOf = ({ cpu, memory, disk }: SizeOptions) => ({ cpuCount: cpu, memoryMB: memory, diskSizeMB: disk });
+
+export async function resize(text: string, options: SizeOptions, context: CliContext): Promise<void> {
+  if (Object.keys(options).length === 0) throw usageError("give --cpu, --memory or --disk");
+  const { id, target } = await named(text, context);
+  const { cpuCount, memoryMB, diskSizeMB } = await Sandboxes.resize(id, sizeOf(options), target);
+  context.output.note(`sandbox ${id} has ${cpuCount} processors, ${memoryMB} MiB of memory and ${diskSizeMB} MiB of disk`);
 }
 
 export async function metrics(text: string, options: { json?: boolean }, context: CliContext): Promise<void> {

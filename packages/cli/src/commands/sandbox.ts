@@ -45,6 +45,11 @@ export function configure(command: Command, context: CliContext): void {
     .addHelpText("after", "\nExamples:\n  $ boxyard sandbox rename SANDBOX web")
     .action((id: string, name: string) => actions.rename(id, name, context));
 
+  sizeOptions(command.command("resize <sandbox>"))
+    .description("Change the processors, memory or disk of a running sandbox, at once.")
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox resize SANDBOX --memory 2048")
+    .action((id: string, options: actions.SizeOptions) => actions.resize(id, options, context));
+
   command
     .command("metrics <sandbox>")
     .description("Show what a sandbox uses.")
@@ -101,9 +106,14 @@ function configureLife(command: Command, context: CliContext): void {
     .action((id: string, snapshot: string) => actions.rollback(id, snapshot, context));
 }
 
-function configureCreate(command: Command, context: CliContext): void {
+const sizeOptions = (command: Command): Command =>
   command
-    .command("create [template]")
+    .option("--cpu <count>", "processors, 0.1 or more", Number)
+    .option("--memory <MiB>", "memory", parseCount)
+    .option("--disk <MiB>", "what it may write beside the template's own files", parseCount);
+
+function configureCreate(command: Command, context: CliContext): void {
+  sizeOptions(command.command("create [template]"))
     .description("Create a sandbox and print its id.")
     .option("--timeout <seconds>", "lifetime: seconds, or 15m, 2h", parseSeconds, 300)
     .addOption(new Option("--on-timeout <action>", "what happens at the end of the lifetime (default: kill)").choices(ON_TIMEOUT))

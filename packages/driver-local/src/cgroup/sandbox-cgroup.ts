@@ -2,10 +2,10 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSy
 import { basename, dirname, join } from "node:path";
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
-import { namesIn, openAt, rmdirAt, statAt, TYPE, typeOf } from "../sys/at.ts";
 import { close, hasErrno, O, open, syscall } from "../sys/libc.ts";
 import type { InstanceCgroups } from "./instance.ts";
-import { diskFiles, limitFiles } from "./limits.ts";
+import { type CgroupFile, diskFiles, limitFiles } from "./limits.ts";
+import { removeTree } from "./remove-tree.ts";
 
 /** What the owner of a delegated cgroup may write (kernel documentation, cgroup-v2, "Delegation"). */
 const DELEGATED = ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"];
@@ -14,8 +14,6 @@ const COMMANDS = [...DELEGATED, "cgroup.freeze", "cgroup.kill"];
 const POLL_MS = 2;
 const FREEZE_TIMEOUT_MS = 10_000;
 const KILL_TIMEOUT_MS = 10_000;
-/** Deeper than `cgroup.max.depth` lets a sandbox go. */
-const MAX_REMOVE_DEPTH = 16;
 
 /** The cgroups of one sandbox: one directory in each hierarchy. Limits are written where the controller is; freezing and killing use v2. */
 export class SandboxCgroup {
@@ -72,13 +70,16 @@ export class SandboxCgroup {
 
   limit(limits: ResourceLimits): void {
     const { hierarchies, disk } = this.instance;
-    for (const file of [...limitFiles(hierarchies, this.relative, limits), ...diskFiles(hierarchies, this.relative, disk)]) {
-      try {
-        writeFileSync(file.path, file.text);
-      } catch (error) {
-        if (!file.optional || !hasErrno(error, "ENOENT")) throw error;
-      }
-    }
+    writeFiles([...limitFiles(hierarchies, this.relative, limits), ...diskFiles(hierarchies, this.relative, disk)]);
+  }
+
+  /** As `limit`, for cgroups that have limits and processes. Throws EBUSY on v1 when the sandbox uses more memory than the new limit. */
+  changeLimits(limits: ResourceLimits): void {
+    const v1 = this.v1Directory("memory");
+    // v1 refuses memory above memory with swap, so for more memory the limit with swap comes first.
+    if (v1 && Number(readFileSync(join(v1, "memory.limit_in_bytes"), "utf8")) < limits.memoryBytes)
+      writeFiles([{ path: join(v1, "memory.memsw.limit_in_bytes"), text: String(limits.memoryBytes), optional: true }]);
+    writeFiles(limitFiles(this.instance.hierarchies, this.relative, limits));
   }
 
   private event(name: "populated" | "frozen"): boolean | undefined {
@@ -217,6 +218,16 @@ export class SandboxCgroup {
   }
 }
 
+function writeFiles(files: readonly CgroupFile[]): void {
+  for (const file of files) {
+    try {
+      writeFileSync(file.path, file.text);
+    } catch (error) {
+      if (!file.optional || !hasErrno(error, "ENOENT")) throw error;
+    }
+  }
+}
+
 /** A cgroup file system has no symbolic links, so `path` stays below `top`. */
 function setFrozenAt(top: number, path: string, frozen: boolean): void {
   try {
@@ -229,56 +240,6 @@ function setFrozenAt(top: number, path: string, frozen: boolean): void {
   } catch (error) {
     if (!hasErrno(error, "ENOENT", "ENODEV")) throw error;
   }
-}
-
-/** Removes a cgroup with all below it. False when one of them is still busy. */
-function removeTree(directory: string): boolean {
-  let parent: number;
-  try {
-    parent = open(dirname(directory), O.RDONLY | O.DIRECTORY);
-  } catch (error) {
-    if (hasErrno(error, "ENOENT")) return true;
-    throw error;
-  }
-  try {
-    return removeGroup(parent, basename(directory));
-  } finally {
-    close(parent);
-  }
-}
-
-/** Works with names as bytes, from directory to directory: a sandbox may give its groups names that are not valid UTF-8. */
-function removeGroup(parent: number, name: string, depth = 0): boolean {
-  try {
-    rmdirAt(parent, name);
-    return true;
-  } catch (error) {
-    if (hasErrno(error, "ENOENT")) return true;
-    if (!hasErrno(error, "EBUSY", "ENOTEMPTY") || depth > MAX_REMOVE_DEPTH) throw error;
-  }
-  try {
-    const directory = openAt(parent, name, O.RDONLY | O.DIRECTORY);
-    let empty = true;
-    try {
-      // Only directories are groups; the rest are files of the kernel, which disappear with their directory.
-      for (const child of groupsIn(directory)) empty = removeGroup(directory, child, depth + 1) && empty;
-    } finally {
-      close(directory);
-    }
-    if (empty) rmdirAt(parent, name);
-    return empty;
-  } catch (error) {
-    if (hasErrno(error, "ENOENT")) return true;
-    if (hasErrno(error, "EBUSY", "ENOTEMPTY")) return false;
-    throw error;
-  }
-}
-
-function groupsIn(directory: number): string[] {
-  return namesIn(directory).filter((name) => {
-    const stat = statAt(directory, name);
-    return stat !== undefined && typeOf(stat) === TYPE.directory;
-  });
 }
 
 /** Makes a cgroup that everyone can read, whatever the umask is: the sandbox's users read their limits and counters there. */

@@ -40,6 +40,9 @@ export function readMemoryAccount(cgroup: SandboxCgroup): { readonly usageBytes:
   return { usageBytes, stat: read(v1 ?? cgroup.top, "memory.stat"), isV1: v1 !== undefined };
 }
 
+/** Memory of a sandbox that the kernel cannot reclaim: a limit below it would end processes. */
+export const memoryInUse = (cgroup: SandboxCgroup): number => memory(cgroup).memoryUsedBytes;
+
 function memory(cgroup: SandboxCgroup): Memory {
   const { usageBytes, stat, isV1 } = readMemoryAccount(cgroup);
   return memoryOf(usageBytes, stat, isV1);

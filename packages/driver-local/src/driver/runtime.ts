@@ -23,6 +23,7 @@ import type { Remainders } from "../checkpoint/remainders.ts";
 import { TRIAL_OF } from "../checkpoint/trial.ts";
 import { claimSandbox } from "../claim-sandbox.ts";
 import { isDamaged, isVolumeAlone, sandboxesOnMachine } from "../recover.ts";
+import { resizeSandbox } from "../resize.ts";
 import { isAlive, openProcess } from "../runtime/process.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSnapshots } from "../snapshots/local-snapshots.ts";
@@ -51,7 +52,7 @@ export interface LocalRuntimeParts {
 /** The runtime part of the driver: `steps/` make a sandbox, `teardown.ts` removes it, and everything else is read from the kernel. */
 export class LocalRuntime implements RuntimeDriver {
   readonly name = DRIVER_NAME;
-  readonly capabilities: RuntimeCapabilities = { freeze: true };
+  readonly capabilities: RuntimeCapabilities = { freeze: true, resize: true };
   private readonly parts: LocalParts;
   private readonly sandboxes: LocalSandboxes;
   private readonly snapshots: LocalSnapshots;
@@ -218,6 +219,9 @@ export class LocalRuntime implements RuntimeDriver {
   async thaw(handle: SandboxHandle): Promise<void> {
     await this.setFrozen(handle, false);
   }
+
+  resize: RuntimeDriver["resize"] = (handle, resources) =>
+    this.sandboxes.whileRunning(handle, (record) => resizeSandbox(this.parts, record, resources));
 
   destroy(handle: SandboxHandle): Promise<void> {
     return this.sandboxes.inTurn(handle.sandboxId, async () => {

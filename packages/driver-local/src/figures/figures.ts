@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
@@ -79,6 +79,17 @@ export class Figures {
     writeFact(join(directory, "cpuinfo"), processors.info);
     writeFact(join(directory, "online"), processors.online);
     return ["meminfo", "cpuinfo", "online"];
+  }
+
+  /** Writes the files of a sandbox whose limits have changed. It sees those that it had at its start. */
+  resize(id: SandboxId, { memoryBytes, cpuCount }: ResourceLimits): void {
+    const directory = this.parts.factsOf(id);
+    const path = join(directory, "meminfo");
+    this.watch({ id, path, memoryBytes, inode: writeFact(path, this.firstText(memoryBytes)) });
+    const processors = processorFiles(cpuCount, this.processors);
+    if (!existsSync(join(directory, "cpuinfo"))) return;
+    writeFact(join(directory, "cpuinfo"), processors.info);
+    writeFact(join(directory, "online"), processors.online);
   }
 
   /** A text of the right length, which is written anew before it is first read. Kept, because most sandboxes have the same limit. */

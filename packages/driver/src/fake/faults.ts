@@ -14,6 +14,7 @@ export type FaultVerb =
   | "signal"
   | "wait"
   | "setNetwork"
+  | "resize"
   | "freeze"
   | "thaw"
   | "pause"

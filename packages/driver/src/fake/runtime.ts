@@ -1,4 +1,5 @@
 import { AppError, type SandboxId, unlessAborted } from "@boxyard/core";
+import { inUse } from "../runtime/in-use.ts";
 import type { RuntimeCapabilities, RuntimeDriver } from "../runtime/runtime.ts";
 import type {
   AgentAddress,
@@ -7,6 +8,7 @@ import type {
   Fingerprint,
   KeptSpec,
   Reclaim,
+  ResourceLimits,
   ResourceStats,
   RuntimeStatus,
   SandboxHandle,
@@ -35,7 +37,7 @@ export class FakeRuntime implements RuntimeDriver {
     this.sandboxes = sandboxes;
     this.snapshots = snapshots;
     this.volumes = volumes;
-    this.capabilities = { freeze: !world.lacks.has("freeze") };
+    this.capabilities = { freeze: !world.lacks.has("freeze"), resize: !world.lacks.has("resize") };
   }
 
   fingerprint(): Promise<Fingerprint> {
@@ -188,6 +190,19 @@ export class FakeRuntime implements RuntimeDriver {
       sandbox.frozen = false;
       sandbox.agent?.thaw();
       sandbox.agent?.thawCommands();
+    });
+  }
+
+  resize(handle: SandboxHandle, resources: ResourceLimits): Promise<void> {
+    return this.world.faults.around("resize", undefined, async () => {
+      if (!this.capabilities.resize) throw absent("change of limits");
+      const sandbox = this.sandboxes.alive(handle);
+      const spec = { ...sandbox.spec, resources };
+      validate(spec);
+      const { memoryUsedBytes, diskUsedBytes } = sandbox.use;
+      if (memoryUsedBytes > resources.memoryBytes) throw inUse("memory", memoryUsedBytes, resources.memoryBytes);
+      if (diskUsedBytes > resources.diskBytes) throw inUse("disk", diskUsedBytes, resources.diskBytes);
+      sandbox.spec = spec;
     });
   }
 

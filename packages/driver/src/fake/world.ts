@@ -62,7 +62,7 @@ export interface FakeVolume {
 }
 
 /** A capability that a fake driver has unless its world says otherwise. */
-export type Lackable = "freeze" | "network" | "images" | "snapshots" | "volumes" | "localFiles";
+export type Lackable = "freeze" | "resize" | "network" | "images" | "snapshots" | "volumes" | "localFiles";
 
 /**
  * The machine of a fake driver. Two drivers over one world are one machine before and after a restart of the server.

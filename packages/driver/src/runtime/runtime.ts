@@ -6,6 +6,7 @@ import type {
   Fingerprint,
   KeptSpec,
   Reclaim,
+  ResourceLimits,
   ResourceStats,
   RuntimeStatus,
   SandboxHandle,
@@ -16,6 +17,8 @@ import type {
 export interface RuntimeCapabilities {
   /** All processes of a sandbox can be frozen and thawed (`freeze`, `thaw`). */
   readonly freeze: boolean;
+  /** The limits of a running sandbox can be changed (`resize`). */
+  readonly resize: boolean;
 }
 
 /**
@@ -97,6 +100,14 @@ export interface RuntimeDriver {
   freeze(handle: SandboxHandle): Promise<void>;
   /** Thaws every process, also commands that the agent froze for a pause. Repeatable. Needs the capability `freeze`. */
   thaw(handle: SandboxHandle): Promise<void>;
+
+  /**
+   * Changes the limits of a running sandbox at once; the files that show them inside follow. Repeatable. A pause, a fork and a snapshot keep them.
+   * Throws `failed_precondition`, reason `memory_in_use` or `disk_in_use`, with `details.usedBytes`, when the sandbox uses more than the new limit: then
+   * the limits are as before. After another error some may be the new ones. `not_found` for a sandbox that does not run, `invalid_argument` as
+   * `create`. Needs the capability `resize`.
+   */
+  resize(handle: SandboxHandle, resources: ResourceLimits): Promise<void>;
 
   destroy(handle: SandboxHandle): Promise<void>;
   list(): Promise<readonly SandboxHandle[]>;

@@ -20,6 +20,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "NetworkUpdate",
       "SandboxNamedOpts",
       "NamedOptions",
+      "SandboxResources",
       "SandboxConnectOpts",
       "SandboxListOpts",
       "ListOptions",

@@ -2,7 +2,7 @@ import type * as wire from "@boxyard/spec/platform-types";
 import type { ApiClient } from "../connection/api-client.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
 import { text, unchecked } from "../connection/unchecked.ts";
-import { type CreateOptions, createBody, NO_SANDBOX, sandboxPath } from "./sandbox-api.ts";
+import { type CreateOptions, createBody, NO_SANDBOX, type SandboxResources, sandboxPath } from "./sandbox-api.ts";
 import { accessFromJson, infoFromJson, type SandboxAccess, type SandboxInfo } from "./sandbox-info.ts";
 
 /** How `getOrCreate` got the sandbox. */
@@ -58,6 +58,19 @@ export function getSandboxInfoByName(api: ApiClient, name: string, options: Requ
     what: `look at sandbox '${name}'`,
     notFoundReason: NO_SANDBOX,
     options,
+    read: async (response) => infoFromJson(await response.json()),
+  });
+}
+
+export function resizeSandbox(api: ApiClient, id: string, resources: SandboxResources, options: RequestOptions): Promise<SandboxInfo> {
+  return api.send({
+    method: "PATCH",
+    path: sandboxPath(id, "/resources"),
+    what: `resize sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    repeatable: true,
+    options,
+    body: resources satisfies wire.SandboxResources,
     read: async (response) => infoFromJson(await response.json()),
   });
 }

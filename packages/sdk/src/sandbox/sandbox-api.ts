@@ -16,6 +16,15 @@ import {
 } from "./sandbox-info.ts";
 import { undoCreate, wasGivenUp } from "./undo-create.ts";
 
+/** The size of a sandbox. Members that are omitted stay as they are; at create, as the template says. */
+export interface SandboxResources {
+  /** Number of processors; may be a fraction. */
+  readonly cpuCount?: number | undefined;
+  readonly memoryMB?: number | undefined;
+  /** What the sandbox may write beside the template's own files. */
+  readonly diskSizeMB?: number | undefined;
+}
+
 export interface LifecycleOptions {
   /** What happens at the end of the lifetime. Default `kill`. */
   readonly onTimeout?: "kill" | "pause" | undefined;
@@ -58,6 +67,8 @@ export interface CreateOptions {
   readonly name?: string | undefined;
   /** Name or id of a template, or id of a snapshot. Default `base`. */
   readonly template?: string | undefined;
+  /** Default: the template's. `resize` changes it. */
+  readonly resources?: SandboxResources | undefined;
   /** Lifetime in milliseconds from now. Default 300000; `setTimeout` changes it. */
   readonly timeoutMs?: number | undefined;
   /** Your own keys and values; `list` can filter by them. */
@@ -131,6 +142,7 @@ export function createBody(opts: Omit<CreateOptions, "name" | "idempotencyKey">)
   return {
     templateID: opts.template ?? "base",
     timeout: lifetimeSeconds(opts.timeoutMs ?? 300_000),
+    ...(opts.resources ? { resources: opts.resources } : {}),
     ...(opts.metadata ? { metadata: opts.metadata } : {}),
     ...(opts.envs ? { envVars: opts.envs } : {}),
     ...(opts.allowInternetAccess === undefined ? {} : { allow_internet_access: opts.allowInternetAccess }),

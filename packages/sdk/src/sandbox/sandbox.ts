@@ -129,6 +129,11 @@ export class Sandbox extends SandboxPorts {
     return Sandboxes.rename(sandboxId, name, opts);
   }
 
+  /** Changes the size of a sandbox by id; see {@link Sandbox.resize}. */
+  static resize(sandboxId: string, resources: calls.SandboxResources, opts: ConnectionOptions = {}): Promise<SandboxInfo> {
+    return Sandboxes.resize(sandboxId, resources, opts);
+  }
+
   /** Pauses a sandbox by id; see {@link Sandbox.pause}. */
   static pause(sandboxId: string, opts: ConnectionOptions & snapshots.PauseOptions = {}): Promise<boolean> {
     return Sandboxes.pause(sandboxId, opts);
@@ -240,6 +245,14 @@ export class Sandbox extends SandboxPorts {
   /** Takes a snapshot of the sandbox, including memory. The sandbox keeps running. `Sandbox.create(snapshotId)` creates sandboxes from the snapshot. */
   createSnapshot(opts: RequestOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
     return snapshots.createSnapshot(this.api, this.sandboxId, opts, opts);
+  }
+
+  /**
+   * Changes processors, memory and disk of the running sandbox, at once; pauses, forks and snapshots keep the new size. Throws `InvalidArgumentError`: reason
+   * `memory_in_use` or `disk_in_use` below what the sandbox uses, `size_too_large` above what the machine has. The size is as before then.
+   */
+  resize(resources: calls.SandboxResources, opts: RequestOptions = {}): Promise<SandboxInfo> {
+    return names.resizeSandbox(this.api, this.sandboxId, resources, opts);
   }
 
   /** Replaces the rules for outgoing connections. They apply at once, also to open connections. The server refuses rules that it cannot enforce. */

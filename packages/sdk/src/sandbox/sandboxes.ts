@@ -31,6 +31,9 @@ export const Sandboxes = {
   /** Throws `NotFoundError`, reason `sandbox_not_found`. */
   getInfoByName: (name: string, opts: ConnectionOptions = {}): Promise<SandboxInfo> => names.getSandboxInfoByName(apiOf(opts), name, {}),
 
+  resize: (id: string, resources: calls.SandboxResources, opts: ConnectionOptions = {}): Promise<SandboxInfo> =>
+    names.resizeSandbox(apiOf(opts), id, resources, {}),
+
   rename: (id: string, name: string, opts: ConnectionOptions = {}): Promise<void> => names.renameSandbox(apiOf(opts), id, name, {}),
 
   pause: (id: string, opts: ConnectionOptions & snapshots.PauseOptions = {}): Promise<boolean> =>

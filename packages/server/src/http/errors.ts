@@ -40,6 +40,9 @@ const PUBLIC_REASONS = new Set([
   "sandbox_replaced",
   "sandbox_in_setup",
   "setup_lost",
+  "size_too_large",
+  "memory_in_use",
+  "disk_in_use",
 ]);
 
 /** Whether clients may send the request again; `Retry-After` says when. */

@@ -33,7 +33,7 @@ const PLAIN: ReadonlySet<string> = new Set(
   `metadata envVars allow_internet_access autoPause autoPauseMemory autoResume network mcp iam timeout secure memory duration allowOut denyOut egressProxy
   dnsServers rules requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
   onBuildDone startCmd readyCmd restrictions startFromMemory secrets stages reference registry scopes expiresAt slug state order startedAfter limit start
-  end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done`.split(
+  end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources`.split(
     /\s+/,
   ),
 );
@@ -155,6 +155,7 @@ const BODIES: Readonly<Record<string, object>> = {
   "post /sandboxes/{sandboxID}/rollback": { snapshotID: "none:default" },
   "put /sandboxes/{sandboxID}/setup": { creator: "12345678" },
   "patch /sandboxes/{sandboxID}": { name: "another" },
+  "patch /sandboxes/{sandboxID}/resources": { memoryMB: 256 },
   "post /v3/templates": { name: "mine" },
   "post /templates/tags": { target: "built", tags: ["x"] },
   "delete /templates/tags": { name: "built", tags: ["x"] },

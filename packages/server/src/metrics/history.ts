@@ -1,6 +1,6 @@
 import { AppError, type Clock, type TeamId } from "@boxyard/core";
 import type { SandboxMetric } from "@boxyard/spec/platform";
-import type { SandboxRecord, SandboxUsage, Store, UsageDay } from "../store/index.ts";
+import { resourcesOf, type SandboxRecord, type SandboxUsage, type Store, type UsageDay } from "../store/index.ts";
 import { AT, fill, type Point, SPAN, TIERS } from "../store/points.ts";
 import { addUsage } from "./meter.ts";
 import { DAY_MS, dayOf, type Meters } from "./meters.ts";
@@ -41,17 +41,19 @@ export class MetricHistory {
   }
 
   /** Points of one sandbox, oldest first. Throws `invalid_argument`; the store's faults. */
-  async ofSandbox({ id, facts }: SandboxRecord, range: MetricRange): Promise<SandboxMetric[]> {
+  async ofSandbox(record: SandboxRecord, range: MetricRange): Promise<SandboxMetric[]> {
+    const { id } = record;
     const points = await this.points(id, this.parts.meters.find(id)?.tail, range, idlePoint);
-    return points.map((point) => metricOf(point, facts.resources));
+    return points.map((point) => metricOf(point, resourcesOf(record)));
   }
 
   /** The newest point of a sandbox; undefined before its first. */
-  newest({ id, facts }: SandboxRecord): SandboxMetric | undefined {
+  newest(record: SandboxRecord): SandboxMetric | undefined {
+    const { id } = record;
     const tail = this.parts.meters.find(id)?.tail;
     if (!tail?.last) return undefined;
     const isIdle = tail.seenUntil - (tail.last[AT] ?? 0) >= TIERS[0].stepMs;
-    return metricOf(isIdle ? idlePoint(tail.last, tail.seenUntil, TIERS[0].stepMs) : tail.last, facts.resources);
+    return metricOf(isIdle ? idlePoint(tail.last, tail.seenUntil, TIERS[0].stepMs) : tail.last, resourcesOf(record));
   }
 
   /** What a team had over time, oldest first. */

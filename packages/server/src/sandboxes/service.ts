@@ -1,5 +1,5 @@
 import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
-import type { EgressPolicy } from "@boxyard/driver";
+import type { EgressPolicy, SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import { isStoreFault, type SandboxRecord, type Setup, type Store, type TemplateSpec } from "../store/index.ts";
 import { volumesOfCreate } from "../volumes/mounts.ts";
@@ -8,6 +8,7 @@ import type { Admission } from "./create/admission.ts";
 import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
 import { makeSandbox } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
+import { checkSize, mostOfMachine } from "./create/size.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { ResumeInput } from "./engine/own-transitions.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
@@ -28,6 +29,7 @@ export interface SandboxServiceParts {
   readonly volumes: Volumes;
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
   readonly store: Store;
+  readonly driver: Pick<SandboxDriver, "capacity">;
   readonly clock: Clock;
   /** The longest lifetime that a team may ask for, in hours. */
   readonly maxHoursOf: (teamId: TeamId) => number;
@@ -74,6 +76,7 @@ export class SandboxService {
     const { templates, snapshotCatalog, admission, store, clock, maxHoursOf } = this.parts;
     const version = templates.resolve(teamId, body.templateID);
     const asked = toCreateSandbox(body, teamId, version, maxHoursOf(teamId));
+    if (asked.size) checkSize(asked.size, await mostOfMachine(this.parts.driver));
     const volumes = await volumesOfCreate(this.parts.volumes, teamId, body.volumeMounts, version);
     const settings = { ...asked.settings, ...(setup && { setup }) };
     const wanted = { ...asked, settings, volumes, envVars: { ...snapshotCatalog.envOf(version.spec), ...asked.envVars } };

@@ -86,7 +86,13 @@ export interface SandboxSettings {
   readonly pauseMode?: PauseMode;
   /** Set until the client that made the sandbox by name has prepared it. */
   readonly setup?: Setup;
+  /** Its limits, where they were changed since its create. */
+  readonly resources?: ResourceLimits;
 }
+
+/** The limits of a sandbox now. */
+export const resourcesOf = ({ facts, settings }: Pick<SandboxRecord, "facts" | "settings">): ResourceLimits =>
+  settings.resources ?? facts.resources;
 
 /**
  * Who uses a sandbox.

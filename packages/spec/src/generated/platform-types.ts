@@ -32,6 +32,11 @@ export type NewSandbox = {
   readonly mcp?: Readonly<Record<string, unknown>> | null | undefined;
   readonly iam?: Readonly<Record<string, unknown>> | undefined;
   readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
+  readonly resources?: {
+    readonly cpuCount?: number | undefined;
+    readonly memoryMB?: number | undefined;
+    readonly diskSizeMB?: number | undefined;
+  } | undefined;
   readonly name?: string | undefined;
   readonly timeout?: number | undefined;
   readonly secure?: boolean | undefined;
@@ -68,6 +73,11 @@ export type NewSandboxV2 = {
   readonly mcp?: Readonly<Record<string, unknown>> | null | undefined;
   readonly iam?: Readonly<Record<string, unknown>> | undefined;
   readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
+  readonly resources?: {
+    readonly cpuCount?: number | undefined;
+    readonly memoryMB?: number | undefined;
+    readonly diskSizeMB?: number | undefined;
+  } | undefined;
   readonly name?: string | undefined;
   readonly timeout?: number | undefined;
 };
@@ -206,6 +216,11 @@ export type NewNamedSandbox = {
   readonly mcp?: Readonly<Record<string, unknown>> | null | undefined;
   readonly iam?: Readonly<Record<string, unknown>> | undefined;
   readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
+  readonly resources?: {
+    readonly cpuCount?: number | undefined;
+    readonly memoryMB?: number | undefined;
+    readonly diskSizeMB?: number | undefined;
+  } | undefined;
   readonly timeout?: number | undefined;
   readonly setup?: {
     readonly creator: string;
@@ -217,6 +232,12 @@ export type SandboxSetup = {
   readonly creator: string;
   readonly leaseSeconds?: number | undefined;
   readonly done?: boolean | undefined;
+};
+
+export type SandboxResources = {
+  readonly cpuCount?: number | undefined;
+  readonly memoryMB?: number | undefined;
+  readonly diskSizeMB?: number | undefined;
 };
 
 export type SandboxUpdate = {

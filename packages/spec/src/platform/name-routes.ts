@@ -7,7 +7,7 @@ import * as s from "./sandbox.ts";
 const tags = ["Sandboxes"];
 const NamePath = z.object({ sandboxName: pathParam("sandboxName") });
 
-/** Sandboxes by their names, which are Boxyard's own. */
+/** Names and sizes of sandboxes, which are Boxyard's own. */
 export const nameRoutes = {
   getNamedSandbox: operation({
     method: "get",
@@ -44,6 +44,15 @@ export const nameRoutes = {
     summary: "Renew or end the claim of the client that prepares a sandbox",
     request: { params: SandboxPath, body: body(s.SandboxSetup) },
     responses: { 204: none("Done"), ...errors(400, 404) },
+  }),
+  resizeSandbox: operation({
+    method: "patch",
+    path: "/sandboxes/{sandboxID}/resources",
+    tags,
+    ...allowed("sandboxes"),
+    summary: "Change the processors, memory and disk of a running sandbox, at once",
+    request: { params: SandboxPath, body: body(s.SandboxResources) },
+    responses: { 200: json(s.SandboxDetail, "The sandbox"), ...errors(400, 404, 409, 501) },
   }),
   updateSandbox: operation({
     method: "patch",

@@ -43,6 +43,20 @@ export const SandboxName = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "must be 1 to 63 letters, digits, '.', '_' and '-', and begin with a letter or digit")
   .refine((text) => !/^i[a-z0-9]{20}$/.test(text), "must not look like the id of a sandbox");
 
+const size = {
+  cpuCount: z.number().min(0.1, "must be at least 0.1").optional().meta({ description: "Number of processors; may be a fraction" }),
+  memoryMB: z.int().min(128, "must be at least 128").optional(),
+  diskSizeMB: z
+    .int()
+    .min(64, "must be at least 64")
+    .optional()
+    .meta({ description: "What the sandbox may write beside the template's own files" }),
+};
+export const SandboxResources = z
+  .object(size)
+  .refine((wanted) => Object.values(wanted).some((value) => value !== undefined), "must have cpuCount, memoryMB or diskSizeMB")
+  .meta(named("SandboxResources"));
+
 const newSandbox = {
   templateID: z.string().min(1, "must not be empty").max(512).meta({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
   metadata: StringMap.optional(),
@@ -55,6 +69,7 @@ const newSandbox = {
   mcp: z.record(z.string(), z.unknown()).nullish(),
   iam: z.looseObject({}).optional(),
   volumeMounts: z.array(VolumeMount).optional(),
+  resources: SandboxResources.optional().meta({ description: "Its size, where that is not the template's" }),
   name: SandboxName.optional().meta({ description: "A name that no other living sandbox of the team has" }),
 };
 

@@ -5,6 +5,7 @@ import { createTests, startTests } from "./create.ts";
 import { damagedTests } from "./damaged.ts";
 import { destroyTests, endTests } from "./end.ts";
 import { freezeTests } from "./freeze.ts";
+import { resizeTests } from "./resize.ts";
 import { restartTests } from "./restart.ts";
 
 /** The guarantees of `RuntimeDriver` for processes: each test starts or ends some, so the runtime's program does the work. */
@@ -18,6 +19,7 @@ export function processTests(subject: Subject): void {
 /** The guarantees of `RuntimeDriver` for what the driver stores and counts. */
 export function recordTests(subject: Subject): void {
   describe("create", () => createTests(subject));
+  describe("resize", () => resizeTests(subject));
   describe("restart of the server", () => restartTests(subject));
   describe("a sandbox whose stored state is damaged", () => damagedTests(subject));
   describe("accounts", () => accountTests(subject));

@@ -14,6 +14,7 @@ import { getOrCreateSandbox, setUpSandbox, updateSandbox } from "./names.ts";
 import { updateNetwork } from "./network.ts";
 import { pauseSandbox } from "./pause.ts";
 import { refreshSandbox } from "./refresh.ts";
+import { resizeSandbox } from "./resize.ts";
 import { resumeSandbox } from "./resume.ts";
 import { rollbackSandbox } from "./rollback.ts";
 import type { Handler, HandlerOf, SandboxServices } from "./services.ts";
@@ -52,6 +53,7 @@ export function mountSandboxes(app: Api, context: SandboxServices & { readonly c
   add(routes.getSandboxLogsV2, getSandboxLogsV2);
   add(routes.setUpSandbox, setUpSandbox);
   add(routes.updateSandbox, updateSandbox);
+  add(routes.resizeSandbox, resizeSandbox);
   for (const mountIt of [...byName, ...byId]) mountIt();
 }
 

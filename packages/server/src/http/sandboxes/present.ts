@@ -2,7 +2,7 @@ import { ENVD_VERSION } from "@boxyard/spec";
 import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platform";
 import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
-import type { SandboxRecord } from "../../store/index.ts";
+import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
 import { presentUsage } from "../metrics/present.ts";
 import type { SandboxServices } from "./services.ts";
 
@@ -27,6 +27,7 @@ export function presentSandbox(record: SandboxRecord, { tokens, config }: Sandbo
 /** Throws `not_found` for a sandbox that clients cannot see. */
 export function presentListed(record: SandboxRecord): ListedSandbox {
   const { facts, settings } = record;
+  const resources = resourcesOf(record);
   const state = visibleState(record.state);
   if (state === undefined) throw sandboxNotFound(record.id);
   return {
@@ -37,9 +38,9 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
     ...(record.name !== undefined && { name: record.name }),
     startedAt: new Date(record.startedAt ?? record.createdAt).toISOString(),
     endAt: new Date(record.endAt).toISOString(),
-    cpuCount: facts.resources.cpuCount,
-    memoryMB: Math.round(facts.resources.memoryBytes / 2 ** 20),
-    diskSizeMB: Math.round(facts.resources.diskBytes / 2 ** 20),
+    cpuCount: resources.cpuCount,
+    memoryMB: Math.round(resources.memoryBytes / 2 ** 20),
+    diskSizeMB: Math.round(resources.diskBytes / 2 ** 20),
     metadata: settings.metadata,
     ...(facts.volumes && {
       volumeMounts: facts.volumes.map(({ name, path, readOnly }) => ({ name, path, ...(readOnly && { readOnly }) })),

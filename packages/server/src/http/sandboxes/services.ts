@@ -1,6 +1,7 @@
 import type { ServerConfig } from "../../config.ts";
 import type { NamedSandboxes } from "../../sandboxes/names/named-sandboxes.ts";
 import type { Observations } from "../../sandboxes/observations.ts";
+import type { Resizing } from "../../sandboxes/resources/resizing.ts";
 import type { SandboxService } from "../../sandboxes/service.ts";
 import type { ForkService } from "../../sandboxes/snapshots/fork-service.ts";
 import type { RollbackService } from "../../sandboxes/snapshots/rollback-service.ts";
@@ -12,6 +13,7 @@ import type { BodyOf, HandlerWith, QueryOf } from "../route.ts";
 export interface SandboxServices {
   readonly sandboxes: SandboxService;
   readonly named: NamedSandboxes;
+  readonly resizing: Resizing;
   readonly observations: Observations;
   readonly snapshots: SnapshotService;
   readonly forks: ForkService;

@@ -24,7 +24,7 @@ function setUp(refuses?: string) {
     turns: { run: (_team, _signal, work) => through("turn")(undefined, work as () => Promise<never>) },
     placement: { place: (record) => ({ ...record, facts: { ...record.facts, node: "other" } }) },
     capacityOf: ({ facts }) => ({ run: through(`room of ${facts.node}`), start: through("room") }),
-    places: { check: () => ask("place"), hold: through("place") },
+    places: { check: () => ask("place"), checkTeam: () => ask("team"), hold: through("place") },
     clock,
   });
   const make = async (record: SandboxRecord) => {

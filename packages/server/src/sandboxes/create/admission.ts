@@ -1,5 +1,6 @@
 import type { Clock } from "@boxyard/core";
-import type { SandboxRecord } from "../../store/index.ts";
+import type { ResourceLimits } from "@boxyard/driver";
+import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { Placement } from "../placement.ts";
 import type { CapacityGate } from "./capacity-gate.ts";
@@ -15,7 +16,7 @@ export interface AdmissionParts {
   readonly placement: Pick<Placement, "place">;
   /** The room of the node that a record has. */
   readonly capacityOf: (record: SandboxRecord) => Pick<CapacityGate, "run" | "start">;
-  readonly places: Pick<Places, "check" | "hold">;
+  readonly places: Pick<Places, "check" | "checkTeam" | "hold">;
   readonly quota: Pick<TeamQuota, "begin">;
   readonly clock: Clock;
 }
@@ -100,8 +101,18 @@ export class Admission {
     return this.parts.places.hold(sandbox, work);
   }
 
+  /** Throws `resource_exhausted`, reason `team_limit`, when the team of a sandbox may not have it with these limits. */
+  checkSize({ record }: Sandbox, resources: ResourceLimits): void {
+    this.parts.places.checkTeam({ ...record, settings: { ...record.settings, resources } });
+  }
+
+  /** Runs `work`, which gives a running sandbox `more` than it has, when the machine has room for that (`CapacityGate.run`). */
+  grow<T>(sandbox: Sandbox, more: ResourceLimits, work: () => Promise<T>): Promise<T> {
+    return this.parts.capacityOf(sandbox.record).run(more, work);
+  }
+
   /** Runs `work`, which starts a sandbox that exists, when the machine has room for it (`CapacityGate.start`). */
   start<T>(sandbox: Sandbox, work: () => Promise<T>, memoryBytes?: number): Promise<T> {
-    return this.parts.capacityOf(sandbox.record).start(sandbox.record.facts.resources, work, memoryBytes);
+    return this.parts.capacityOf(sandbox.record).start(resourcesOf(sandbox.record), work, memoryBytes);
   }
 }

@@ -109,6 +109,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     teamId,
     template,
     ...(body.name !== undefined && { name: body.name }),
+    ...(body.resources && { size: body.resources }),
     timeoutMs: body.timeout * 1000,
     envVars: body.envVars ?? {},
     settings: {

@@ -1,6 +1,5 @@
 import { newSandboxId, type SandboxId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { ImageRef, ResourceLimits } from "@boxyard/driver";
-import { mostProcesses } from "../../most-processes.ts";
 import type {
   SandboxFacts,
   SandboxRecord,
@@ -12,6 +11,7 @@ import type {
 } from "../../store/index.ts";
 import { newInitKey } from "../tokens.ts";
 import { CREATE_MS } from "../transitions/create.ts";
+import { limitsOf, resizedTo, type Size } from "./size.ts";
 
 /** A checked request for a new sandbox. */
 export interface CreateSandbox {
@@ -22,24 +22,17 @@ export interface CreateSandbox {
   readonly settings: SandboxSettings;
   readonly volumes?: readonly SandboxVolume[];
   readonly name?: string | undefined;
+  /** Where it is not that of the template. */
+  readonly size?: Size | undefined;
 }
-
-/** Most processes and threads of one sandbox; small ones have fewer. */
-const MAX_PROCESSES = 2048;
 
 /** The record of a sandbox that is about to be created. */
 export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): SandboxRecord {
   const { template } = wanted;
-  const memoryBytes = template.spec.memoryMB * 2 ** 20;
   const facts: SandboxFacts = {
     alias: template.name,
     image: template.spec.image,
-    resources: {
-      cpuCount: template.spec.cpuCount,
-      memoryBytes,
-      diskBytes: template.spec.diskMB * 2 ** 20,
-      maxProcesses: mostProcesses(memoryBytes, MAX_PROCESSES),
-    },
+    resources: resourcesFor(template.spec, wanted.size),
     envVars: wanted.envVars,
     user: template.spec.user,
     workdir: template.spec.workdir,
@@ -64,6 +57,10 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     facts,
     settings: wanted.settings,
   };
+}
+
+function resourcesFor({ cpuCount, memoryMB, diskMB }: TemplateSpec, size: Size = {}): ResourceLimits {
+  return resizedTo(limitsOf({ cpuCount, memoryBytes: memoryMB * 2 ** 20, diskBytes: diskMB * 2 ** 20 }), size);
 }
 
 function commandsOf({ startCmd, readyCmd, runAs, ports }: StartCommands): Pick<SandboxFacts, "commands"> {

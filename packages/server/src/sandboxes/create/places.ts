@@ -1,4 +1,4 @@
-import type { SandboxRecord } from "../../store/index.ts";
+import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
 import type { LivingSandboxes } from "../engine/living.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import { noPlace } from "../problems.ts";
@@ -38,17 +38,25 @@ export class Places {
     }
   }
 
+  private hasPlace(sandbox: Sandbox): boolean {
+    return sandbox.state !== "paused" || this.held.has(sandbox);
+  }
+
   /** Throws `resource_exhausted` when there is no place for one more sandbox of a user, or its team may not have it. */
   check(wanted: SandboxRecord): void {
-    const users = this.living.ofUsers();
-    const hasPlace = (sandbox: Sandbox) => sandbox.state !== "paused" || this.held.has(sandbox);
     let taken = 0;
-    for (const sandbox of users) if (hasPlace(sandbox)) taken += 1;
+    for (const sandbox of this.living.ofUsers()) if (this.hasPlace(sandbox)) taken += 1;
     if (taken >= this.maxSandboxes) throw noPlace(this.maxSandboxes);
+    this.checkTeam(wanted);
+  }
+
+  /** Throws `resource_exhausted` when the team of a sandbox may not have it, with its size, beside the others that it has. */
+  checkTeam(wanted: SandboxRecord): void {
+    const users = this.living.ofUsers();
     const others = users.filter(({ id, record }) => record.teamId === wanted.teamId && id !== wanted.id);
     this.quota.check(
       wanted,
-      others.map((sandbox) => ({ resources: sandbox.record.facts.resources, runs: hasPlace(sandbox) })),
+      others.map((sandbox) => ({ resources: resourcesOf(sandbox.record), runs: this.hasPlace(sandbox) })),
     );
   }
 }

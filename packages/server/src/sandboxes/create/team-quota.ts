@@ -1,6 +1,6 @@
 import type { Clock, TeamId } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
-import type { SandboxRecord } from "../../store/index.ts";
+import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
 
 /** The limits of a team that new and resumed sandboxes meet. */
 type QuotaName = "sandboxes" | "cpus" | "memoryMB" | "diskMB" | "createsPerMinute";
@@ -66,9 +66,11 @@ export class TeamQuota {
    * Throws `resource_exhausted`, reason `team_limit`, when the team would have too much with this sandbox running. Paused sandboxes count for their disk
    * alone. `others`: the other sandboxes of the team.
    */
-  check({ teamId, facts }: SandboxRecord, others: Iterable<CountedSandbox>): void {
+  check(wanted: SandboxRecord, others: Iterable<CountedSandbox>): void {
     const { limits } = this.parts;
-    const sum = { sandboxes: 1, cpus: facts.resources.cpuCount, memory: facts.resources.memoryBytes, disk: facts.resources.diskBytes };
+    const { teamId } = wanted;
+    const own = resourcesOf(wanted);
+    const sum = { sandboxes: 1, cpus: own.cpuCount, memory: own.memoryBytes, disk: own.diskBytes };
     for (const { resources, runs } of others) {
       const { cpuCount, memoryBytes, diskBytes } = resources;
       sum.disk += diskBytes;

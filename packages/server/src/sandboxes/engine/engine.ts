@@ -149,7 +149,7 @@ export class Engine {
     if (answer.next === "running") this.reach.recovered(sandbox, answer.address);
     if (answer.next === "running" || answer.next === "paused") {
       const { next: state, change } = answer;
-      if (state !== sandbox.state) await this.write(sandbox, { ...change, state }, { first: "memory", ignoresStore: true });
+      if (state !== sandbox.state || change) await this.write(sandbox, { ...change, state }, { first: "memory", ignoresStore: true });
     }
     this.reach.follow(sandbox);
   }

@@ -1,6 +1,8 @@
 import { isAppError, type LivingState } from "@boxyard/core";
+import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import type { Answer, AnswerFor } from "../engine/own-transitions.ts";
+import type { RecordChange } from "../engine/transition.ts";
 import { modeOf } from "./pause.ts";
 
 const remove = (cause: EndCause): Answer => ({ next: "remove", cause });
@@ -17,7 +19,8 @@ const recover: AnswerFor = async ({ driver, events }, record, handle) => {
     if (driver.capabilities.freeze && (status.frozen || wasInterrupted(record))) await driver.thaw(handle);
     // A server that died during a change of the rules leaves other rules than the record's.
     if (driver.capabilities.network) await driver.setNetwork(handle, record.settings.egress);
-    return { next: "running", address: await driver.address(handle) };
+    const change = await resizeAsRecorded(driver, record, handle);
+    return { next: "running", address: await driver.address(handle), ...(change && { change }) };
   } catch (error) {
     if (isAppError(error, "not_found")) return remove("lost");
     if (isAppError(error, "data_loss")) return { next: "damaged" };
@@ -25,6 +28,25 @@ const recover: AnswerFor = async ({ driver, events }, record, handle) => {
     return { next: "later" };
   }
 };
+
+/**
+ * A server that died during a resize leaves other limits than the record's. Where the sandbox cannot have those (it uses more memory now), the record gets
+ * the driver's.
+ */
+async function resizeAsRecorded(
+  driver: SandboxDriver,
+  { settings }: SandboxRecord,
+  handle: SandboxHandle,
+): Promise<RecordChange | undefined> {
+  if (!settings.resources || !driver.capabilities.resize) return undefined;
+  try {
+    await driver.resize(handle, settings.resources);
+    return undefined;
+  } catch (error) {
+    if (!isAppError(error, "failed_precondition")) throw error;
+    return { settings: { ...settings, resources: (await driver.keptSpec(handle)).resources } };
+  }
+}
 
 const wasInterrupted = ({ state }: SandboxRecord) => ["pausing", "snapshotting", "rollingBack", "rebooting"].includes(state);
 

@@ -2,7 +2,14 @@ import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
 import { AppError, type Step } from "@boxyard/core";
 import type { SandboxSpec, SnapshotRef } from "@boxyard/driver";
 import { readyOfSandbox, untilReady } from "../../ready/ready.ts";
-import type { SandboxFacts, SandboxRecord, SandboxSettings, StartCommands, TemplateSpec } from "../../store/index.ts";
+import {
+  resourcesOf,
+  type SandboxFacts,
+  type SandboxRecord,
+  type SandboxSettings,
+  type StartCommands,
+  type TemplateSpec,
+} from "../../store/index.ts";
 import { toDriver } from "../../volumes/mounts.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
@@ -132,14 +139,15 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
 };
 
 /** The driver's spec of a sandbox. Its labels hold what `upkeep/adopt-orphan.ts` needs for the record after a loss of the store. */
-export function driverSpecOf({ id, owner, incarnation, teamId, templateId, createdAt, facts, settings }: SandboxRecord): SandboxSpec {
+export function driverSpecOf(record: SandboxRecord): SandboxSpec {
+  const { id, owner, incarnation, teamId, templateId, createdAt, facts, settings } = record;
   const build = owner.kind === "build" ? { build: owner.id } : {};
   return {
     sandboxId: id,
     incarnation,
     image: facts.image,
     hostname: owner.kind === "build" ? "build" : id,
-    resources: facts.resources,
+    resources: resourcesOf(record),
     network: settings.egress,
     ...(facts.restrictions && { restrictions: facts.restrictions }),
     ...(facts.volumes && { volumes: facts.volumes.map(toDriver) }),

@@ -4,6 +4,7 @@ import { commitLayer } from "./commit-layer.ts";
 import { createTransition } from "./create.ts";
 import { kill } from "./kill.ts";
 import { pause } from "./pause.ts";
+import { resize } from "./resize.ts";
 import { resume } from "./resume.ts";
 import { rollback } from "./rollback.ts";
 import { setEgress } from "./set-egress.ts";
@@ -17,6 +18,7 @@ export const TRANSITIONS = {
   pause,
   resume,
   setEgress,
+  resize,
   setEnd,
   snapshot,
   rollback,

@@ -80,6 +80,7 @@ const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
   },
   setEnd: { "to a later time": (s, id) => s.call("POST", `/sandboxes/${id}/timeout`, { timeout: 1000 }) },
   setEgress: { "to nothing": (s, id) => s.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false }) },
+  resize: { "to more memory": (s, id) => s.call("PATCH", `/sandboxes/${id}/resources`, { memoryMB: 2048 }) },
   snapshot: { "with memory": (s, id) => s.call("POST", `/sandboxes/${id}/snapshots`, {}) },
   resume: { "of memory": pauseFirst((s, id) => s.call("POST", `/sandboxes/${id}/resume`, {})) },
   rollback: {
@@ -118,6 +119,7 @@ const FAULT: Readonly<Record<TransitionName, Fault>> = {
   setEnd: { before: "running", noReturn: "setEnd result", statuses: [500, 500] },
   commitLayer: { before: "running", noReturn: "commitLayer result", statuses: [503, 503] },
   setEgress: { before: "running", noReturn: "setEgress result", statuses: [500, 500] },
+  resize: { before: "running", noReturn: "resize result", statuses: [500, 500] },
   snapshot: { before: "running", noReturn: "snapshot result", statuses: [503, 503] },
   resume: { before: "paused", noReturn: "resume result", statuses: [503, 503] },
   rollback: { before: "running", noReturn: "rollback result", statuses: [503, 503], paused: { after: "rollback keep", byFault: false } },

@@ -1,6 +1,13 @@
 import { AppError, type Clock, newBuildId, newTemplateId, type TeamId } from "@boxyard/core";
 import type { ListedSnapshot, SnapshotFilter, SnapshotName } from "../../sandboxes/ports.ts";
-import type { SandboxRecord, SnapshotOrigin, Store, TemplateSpec, TemplateVersion } from "../../store/index.ts";
+import {
+  resourcesOf,
+  type SandboxRecord,
+  type SnapshotOrigin,
+  type Store,
+  type TemplateSpec,
+  type TemplateVersion,
+} from "../../store/index.ts";
 import { type OwnNameDeps, ownName } from "../own-name.ts";
 import { parseTemplateReference } from "../reference.ts";
 import { DEFAULT_TAG, isOfSnapshots, type Template } from "../templates.ts";
@@ -120,8 +127,9 @@ export function inUse(what: "template" | "snapshot", users: readonly string[]): 
 const isSnapshot = ({ spec }: TemplateVersion) => spec.snapshot !== undefined;
 
 /** The spec of a snapshot: that of the captured sandbox, with its resources and restrictions. */
-function specOf({ facts }: SandboxRecord, snapshot: SnapshotOrigin): TemplateSpec {
-  const { image, resources, user, workdir, templateEnv, commands, restrictions } = facts;
+function specOf(record: SandboxRecord, snapshot: SnapshotOrigin): TemplateSpec {
+  const resources = resourcesOf(record);
+  const { image, user, workdir, templateEnv, commands, restrictions } = record.facts;
   return {
     image,
     cpuCount: resources.cpuCount,
