@@ -13,6 +13,9 @@ export interface AgentAddress {
   readonly baseUrl: string;
 }
 
+/** A sandbox gets no cookie of the server's origin, and its answers set none there. Only browsers have cookies. */
+export const WITHOUT_COOKIES = { credentials: "omit" } as const;
+
 /** Where a sandbox's agent is reached: routing is by header, so that any server name will do. */
 export function agentBaseUrl(config: ConnectionConfig): string {
   return config.sandboxUrl ?? config.apiUrl;
@@ -51,7 +54,7 @@ export function createSandboxTransport(address: AgentAddress): Transport {
  * number). Connect would keep only the status.
  */
 async function fetchAgent(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-  const response = await fetch(input, init);
+  const response = await fetch(input, { ...init, ...WITHOUT_COOKIES });
   if (response.ok) return response;
   const copy = response.clone();
   const body: unknown = await copy.json().catch(() => undefined);
@@ -75,7 +78,11 @@ export async function probeHealth(address: AgentAddress, signal?: AbortSignal, t
   if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort, { once: true });
   try {
-    const response = await fetch(`${address.baseUrl}/health`, { headers: agentHeaders(address), signal: controller.signal });
+    const response = await fetch(`${address.baseUrl}/health`, {
+      ...WITHOUT_COOKIES,
+      headers: agentHeaders(address),
+      signal: controller.signal,
+    });
     const text = await response.text();
     if (response.ok) return "running";
     if (response.status !== 502) return "unreachable";

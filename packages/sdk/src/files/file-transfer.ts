@@ -1,4 +1,4 @@
-import { type AgentAddress, agentHeaders } from "../connection/agent-connection.ts";
+import { type AgentAddress, agentHeaders, WITHOUT_COOKIES } from "../connection/agent-connection.ts";
 import { describe } from "../connection/api-client.ts";
 import { errorFromResponse } from "../connection/http-errors.ts";
 import { lostConnection, type Probe } from "../connection/lost-connection.ts";
@@ -29,6 +29,7 @@ export async function transfer(address: AgentAddress, request: TransferRequest, 
       method: request.method,
       headers: { ...agentHeaders(address), ...request.headers },
       signal: scope.signal,
+      ...WITHOUT_COOKIES,
       ...(request.body === undefined ? {} : { body: request.body }),
       // Required by the standard for a body that is a stream.
       ...(streaming ? { duplex: "half" } : {}),
