@@ -27,12 +27,12 @@ test("a page of a sandbox's at a signed address of the server's own origin is an
   expect(await get("notes.txt")).toEqual([200, expect.stringMatching(/^inline; filename="?notes.txt/), "nosniff", "sandbox"]);
 });
 
-test("the first page, health and what is missing, as a browser and a program get them", async () => {
+test("the way to the dashboard, health and what is missing, as a browser and a program get them", async () => {
   const url = platform().apiUrl;
   const browser = { "User-Agent": "Mozilla/5.0", Accept: "text/html", "Sec-Fetch-Mode": "navigate" };
-  const page = await fetch(url, { headers: browser });
-  expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
-  expect(await page.text()).toContain("<h1>Boxyard ");
+  const page = await fetch(url, { headers: browser, redirect: "manual" });
+  expect([page.status, page.headers.get("location")]).toEqual([302, "/dashboard"]);
+  expect((await fetch(url)).status).toBe(404);
   const health = await fetch(`${url}/health`);
   expect([health.status, await health.text()]).toEqual([200, "Health check successful"]);
   const missing = await fetch(url, { headers: { ...browser, "E2b-Sandbox-Id": "i00000000000000000000", "E2b-Sandbox-Port": "80" } });

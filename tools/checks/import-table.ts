@@ -14,6 +14,7 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   sdk: ["spec"],
   mcp: ["sdk"],
   cli: ["sdk", "core", "mcp"],
+  dashboard: ["sdk", "spec"],
   testkit: ["*"],
 };
 

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { AgentClient } from "@boxyard/agent-client";
 import { AppError, type Clock, type StepObserver, type TeamId } from "@boxyard/core";
@@ -5,6 +6,7 @@ import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import { assembleTemplates } from "./assemble-templates.ts";
 import type { ServerConfig } from "./config.ts";
+import { DashboardSessions } from "./dashboard/sessions.ts";
 import { Events } from "./events.ts";
 import { EventFeed } from "./feed/event-feed.ts";
 import type { ApiServices } from "./http/app.ts";
@@ -89,6 +91,8 @@ export interface ServerOptions {
   readonly orphans?: OrphanPolicy;
   /** Gives the path of the installable package of the TypeScript client. Without it requests for the package are refused. */
   readonly sdkPackage?: () => Promise<string>;
+  /** Gives the directory of the dashboard's files. Without it the dashboard says that the server has none. */
+  readonly dashboardFiles?: () => Promise<string>;
 }
 
 /** What services need of the server's port, which is opened last. */
@@ -114,7 +118,8 @@ export type Services = Awaited<ReturnType<typeof makeServices>>;
  */
 export async function makeServices(options: ServerOptions, store: Store, placement: Placement, clock: Clock) {
   const { config, driver, logger, agentLimitMs, observer, orphans = "refuse" } = options;
-  const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES, sdkPackage = noSdkPackage } = options;
+  const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES } = options;
+  const { sdkPackage = noSdkPackage, dashboardFiles = noDashboard } = options;
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
   const templates = new Templates(store, clock);
@@ -162,6 +167,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     config,
     logger,
     ...access,
+    sessions: new DashboardSessions({ ...access, clock, secret: () => randomBytes(32).toString("base64url") }),
     store,
     templates,
     ...made,
@@ -175,7 +181,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     tokens,
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
     ...{ volumes, volumeContent: driver.volumes.content },
-    sdkPackage,
+    ...{ sdkPackage, dashboardFiles },
     mcp: new McpFront(() => own.url ?? ""),
   };
   access.credentials.onRevoked((keyId) => {
@@ -216,6 +222,10 @@ async function accessOf({
 
 async function noSdkPackage(): Promise<never> {
   throw new AppError("unimplemented", "this server has no client package to serve", { reason: "no_sdk_package" });
+}
+
+async function noDashboard(): Promise<never> {
+  throw new AppError("unimplemented", "this server has no dashboard to serve", { reason: "no_dashboard" });
 }
 
 const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "placement" | "clock" | "events">) =>

@@ -3,6 +3,7 @@ import { fingerprint, openLocalDriver } from "@boxyard/driver-local";
 import {
   authorityPlaces,
   completeSetup,
+  dashboardFiles,
   isInstalled,
   isSetUp,
   lineReporter,
@@ -55,6 +56,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     buildSettings: (directory, options) => machineBuildSettings(directory, settings(), options),
     authorities: (setting) => machineAuthorities(authorityPlaces(setting)),
     sdkPackage: () => sdkPackage(settings()),
+    dashboardFiles: () => dashboardFiles(settings()),
     fingerprint: () => fingerprint(settings().dataDir, settings()),
   };
 }

@@ -27,6 +27,8 @@ export interface Machine {
   authorities(setting: string): Authorities;
   /** Path of the installable package of the TypeScript client that fits this version; made when it is first asked for. */
   sdkPackage(): Promise<string>;
+  /** Directory of the dashboard's files for this version; made when they are first asked for. */
+  dashboardFiles(): Promise<string>;
   /** What this machine can do; also before set-up. */
   fingerprint(): Promise<Fingerprint>;
   /** True when the machine has something for the data directory that only a driver can release. */

@@ -7,6 +7,7 @@ export { machineAptSettings, machineRelease, machineSources } from "./base/machi
 export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
 export { completeSetup } from "./complete.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
+export { dashboardFiles } from "./dashboard/files.ts";
 export { buildForkServer, forkServerFile } from "./fork-server.ts";
 export { buildGuest } from "./guest/build.ts";
 export { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "./guest/environment.ts";

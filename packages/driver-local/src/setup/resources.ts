@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
 import type { FileLock } from "@boxyard/core/file-lock";
-import { readCarriedFacts, SDK_PACKAGE, unpackCriuPreload, unpackForkServer, unpackGuest } from "./carried/unpack.ts";
+import { DASHBOARD, readCarriedFacts, SDK_PACKAGE, unpackCriuPreload, unpackForkServer, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
+import { buildDashboard, dashboardKey } from "./dashboard/build.ts";
 import { buildCriuPreload, buildForkServer, forkServerKey } from "./fork-server.ts";
 import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
 import { buildSdk, sdkKey } from "./sdk/build.ts";
@@ -30,6 +31,10 @@ export interface Resources {
   sdkKey(): string;
   /** Writes the installable client package to the new file `target`. */
   makeSdk(target: string, env: Readonly<Record<string, string | undefined>>): Promise<void>;
+  /** Hash of what the dashboard is made from. */
+  dashboardKey(): string;
+  /** Writes the dashboard's files into the new directory `target`. */
+  makeDashboard(target: string, env: Readonly<Record<string, string | undefined>>): Promise<void>;
 }
 
 const checkout: Resources = {
@@ -43,6 +48,8 @@ const checkout: Resources = {
   npmPackage: () => undefined,
   sdkKey,
   makeSdk: buildSdk,
+  dashboardKey,
+  makeDashboard: buildDashboard,
 };
 
 function carriedBy(root: string): Resources {
@@ -60,6 +67,11 @@ function carriedBy(root: string): Resources {
     npmPackage: (name) => join(root, readCarriedFacts(root).npmPackages[name] ?? ""),
     sdkKey: () => executableBuild ?? "",
     makeSdk: async (target) => writeFileSync(target, readFileSync(join(root, SDK_PACKAGE))),
+    dashboardKey: () => executableBuild ?? "",
+    makeDashboard: async (target) => {
+      mkdirSync(target);
+      for (const name of readdirSync(join(root, DASHBOARD))) writeFileSync(join(target, name), readFileSync(join(root, DASHBOARD, name)));
+    },
   };
 }
 

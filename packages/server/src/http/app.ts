@@ -6,11 +6,11 @@ import type { ServerConfig } from "../config.ts";
 import type { Credentials } from "../keys/credentials.ts";
 import type { Keys } from "../keys/keys.ts";
 import type { Instruments } from "../prometheus/instruments.ts";
-import type { ApiCall } from "../proxy/api-exchange.ts";
 import type { Store, StoreTrouble } from "../store/index.ts";
 import type { Teams } from "../teams/teams.ts";
 import type { Templates } from "../templates/templates.ts";
 import { AGENT_DOCUMENTS, agentDocument } from "./agent-documents.ts";
+import { type DashboardServices, mountDashboard } from "./dashboard/index.ts";
 import { errorResponse } from "./errors.ts";
 import { type EventServices, mountEvents } from "./events/index.ts";
 import { mountKeys } from "./keys/index.ts";
@@ -18,12 +18,10 @@ import { REQUEST_ID } from "./log.ts";
 import { type McpServices, mcp } from "./mcp.ts";
 import { type MetricServices, mountMetrics } from "./metrics/index.ts";
 import { scrape } from "./metrics/scrape.ts";
-import { publicUrl } from "./public-url.ts";
-import { type Api, mount } from "./route.ts";
+import { type Api, type ApiBindings, mount } from "./route.ts";
 import { mountSandboxes } from "./sandboxes/index.ts";
 import type { SandboxServices } from "./sandboxes/services.ts";
 import { getSdkPackage, SDK_PACKAGE_PATH, type SdkServices } from "./sdk-package.ts";
-import { startPage } from "./start-page.ts";
 import { mountTeams } from "./teams/index.ts";
 import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
@@ -39,7 +37,8 @@ export interface ApiServices
     VolumeServices,
     VolumeContentServices,
     MetricServices,
-    EventServices {
+    EventServices,
+    DashboardServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
   readonly keys: Keys;
@@ -58,7 +57,7 @@ export const DEGRADED = "Boxyard-Degraded";
 
 /** The platform API as a fetch handler. */
 export function createApp(context: ApiServices): Api {
-  const app = new Hono<{ Bindings: ApiCall }>();
+  const app = new Hono<{ Bindings: ApiBindings }>();
   mount(app, context, routes.health, () => health(context.store.health.trouble));
   mountSandboxes(app, context);
   mountTemplates(app, context);
@@ -68,6 +67,7 @@ export function createApp(context: ApiServices): Api {
   mountEvents(app, context);
   mountVolumes(app, context);
   mountVolumeContent(app, context);
+  mountDashboard(app, context);
 
   app.get(
     "/openapi.json",
@@ -86,7 +86,7 @@ export function createApp(context: ApiServices): Api {
   app.on(["GET", "POST", "DELETE"], "/mcp", (c) => mcp(c.req.raw, c.env, context));
   app.notFound((c) => {
     if (c.req.path === "/" && c.req.method === "GET" && c.req.header("accept")?.includes("text/html")) {
-      return startPage(publicUrl(context.config, (name) => c.req.header(name)));
+      return c.redirect("/dashboard");
     }
     const allow = allowedMethods(app, c.req.path);
     if (allow.length === 0) throw new AppError("not_found", `There is nothing at ${c.req.path.slice(0, 200)}`, { reason: "no_such_route" });

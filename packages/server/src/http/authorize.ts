@@ -6,12 +6,12 @@ import { ANYONE, type Caller, type Credentials } from "../keys/credentials.ts";
 type Header = (name: string) => string | undefined;
 
 /**
- * The caller of a route, which must be allowed what the route declares. This is the one place that decides about it. Throws `unauthenticated`;
+ * The caller of a route, which must be allowed what the route declares; `known`: who it is, where a session says so. This is the one place that decides about it. Throws `unauthenticated`;
  * `permission_denied`, with the scope that the caller lacks; `invalid_argument` for the team that `X-Team-ID` names.
  */
-export async function authorize(header: Header, access: Access, credentials: Credentials): Promise<Caller> {
+export async function authorize(header: Header, access: Access, credentials: Credentials, known?: Caller): Promise<Caller> {
   if (access.scope === null) return ANYONE;
-  const caller = await identify(header, credentials);
+  const caller = known ?? (await identify(header, credentials));
   const team = header("x-team-id");
   const acting = team ? await credentials.actFor(caller, team) : caller;
   if (access.owner === "server" && !credentials.isOperator(caller))

@@ -34,8 +34,13 @@ export interface Input<B = undefined, Q = undefined> {
 export type HandlerWith<C, B = undefined, Q = undefined> = (input: Input<B, Q>, services: C) => Response | Promise<Response>;
 export type RouteHandler<C, R> = HandlerWith<C, BodyOf<R>, QueryOf<R>>;
 
-/** The platform API: its handlers find the call's body and connection in their environment. */
-export type Api = Hono<{ Bindings: ApiCall }>;
+/** What a handler finds in its environment: the call's body and connection, and the caller if a session of the dashboard has identified it. */
+export interface ApiBindings extends ApiCall {
+  readonly caller?: Caller;
+}
+
+/** The platform API. */
+export type Api = Hono<{ Bindings: ApiBindings }>;
 
 interface RequestParts {
   readonly body?: { required?: boolean; content: Record<string, { schema: z.ZodType }> };
@@ -56,9 +61,9 @@ export function mount<R extends RouteConfig & Declared, C extends { readonly cre
   const request = route.request as RequestParts | undefined;
   const bodySchema = request?.body?.content["application/json"]?.schema;
   const maxBytes = maxBodyBytesOf(route);
-  app.on(route.method.toUpperCase(), path, async (c: Context<{ Bindings: ApiCall }>) => {
+  app.on(route.method.toUpperCase(), path, async (c: Context<{ Bindings: ApiBindings }>) => {
     const header = (name: string) => c.req.header(name);
-    const caller = await authorize(header, route[ACCESS], services.credentials);
+    const caller = await authorize(header, route[ACCESS], services.credentials, c.env.caller);
     let isKept = false;
     if (caller.kind !== "anyone") c.env.trust((cut) => services.credentials.hold(caller, () => isKept || cut()));
     const query = request?.query ? parseAs(request.query, c.req.query(), "query") : undefined;

@@ -54,7 +54,12 @@ export class Credentials {
   async authenticate(key: string | undefined): Promise<Caller> {
     if (!key)
       throw new AppError("unauthenticated", "The API key is missing: send it in the header X-API-Key", { reason: "api_key_missing" });
-    const caller = await this.lookUp(hashKey(key));
+    return this.authenticateHash(hashKey(key));
+  }
+
+  /** As `authenticate`, by the hash of the key: for a session that began with the key and has not kept it. */
+  async authenticateHash(hash: string): Promise<Caller> {
+    const caller = await this.lookUp(hash);
     if (!caller) {
       throw new AppError("unauthenticated", "Invalid API key: it is not one of this server's", { reason: "api_key_invalid" });
     }

@@ -36,6 +36,8 @@ export interface TestServerOptions {
   readonly startObserver?: StepObserver;
   readonly logger?: Logger;
   readonly orphans?: OrphanPolicy;
+  /** Gives the directory of the dashboard's files. */
+  readonly dashboardFiles?: () => Promise<string>;
   readonly elsewhere?: ServerOptions["elsewhere"];
 }
 
@@ -76,7 +78,8 @@ export class TestServer {
     }
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
     const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer, startObserver, agentLimitMs, stepGraceMs, orphans, elsewhere, logger = silentLogger } = options;
+    const { clock, observer, startObserver, agentLimitMs, stepGraceMs, orphans, elsewhere, dashboardFiles } = options;
+    const { logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
       config,
@@ -88,6 +91,7 @@ export class TestServer {
       ...(observer && { observer }),
       ...(startObserver && { startObserver }),
       ...(orphans && { orphans }),
+      ...(dashboardFiles && { dashboardFiles }),
       ...(elsewhere && { elsewhere }),
     });
     return new TestServer(server, world, config);

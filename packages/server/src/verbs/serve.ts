@@ -31,9 +31,10 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
     const start = async () => {
       const buildSettings = config.buildSettings === "machine" ? settingsOf(machine, config) : noBuildSettings;
       const authorities = machine.authorities(config.authorities);
-      const { observer, sdkPackage } = machine;
+      const { observer, sdkPackage, dashboardFiles } = machine;
+      const pages = { sdkPackage, dashboardFiles };
       const orphans = orphanPolicyOf(args);
-      return startServer({ config, orphans, driver, logger, buildSettings, authorities, sdkPackage, ...(observer && { observer }) });
+      return startServer({ config, orphans, driver, logger, buildSettings, authorities, ...pages, ...(observer && { observer }) });
     };
     const server = await start().catch(async (error) => {
       // Else the driver's open handles would keep the process alive, though it does not serve.

@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { type NpmPackage, npmPackagesOf } from "../base/npm.ts";
 import { readRecipe } from "../base/recipe.ts";
 import { CHECKOUT } from "../checkout.ts";
+import { buildDashboard } from "../dashboard/build.ts";
 import { buildCriuPreload, buildForkServer, forkServerKey } from "../fork-server.ts";
 import { buildGuest, guestKey } from "../guest/build.ts";
 import { buildSdk } from "../sdk/build.ts";
@@ -12,6 +13,7 @@ import {
   type CarriedFacts,
   COMPRESSED_SUFFIX,
   CRIU_PRELOAD,
+  DASHBOARD,
   FACTS_FILE,
   FORK_SERVER,
   GUEST_DIRECTORY,
@@ -61,6 +63,8 @@ export async function packCarried(target: string, { runtime, npmPackages, work, 
   const names = Object.entries(npmPackages).map(([name, path]) => [name, basename(path)]);
   const facts: CarriedFacts = { version: 3, guestKey: guestKey(), forkServerKey: forkServerKey(), npmPackages: Object.fromEntries(names) };
   await buildSdk(join(target, SDK_PACKAGE), env);
+  progress("dashboard");
+  await buildDashboard(join(target, DASHBOARD), env);
   for (const path of Object.values(npmPackages)) cpSync(path, join(target, basename(path)));
   writeFileSync(join(target, FACTS_FILE), `${JSON.stringify(facts)}\n`);
 }

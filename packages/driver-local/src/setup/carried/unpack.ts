@@ -13,10 +13,12 @@ import { applyPatch } from "./runtime-patch.ts";
  *   criu-preload.zst  the library that a dump loads before those of CRIU
  *   ….tgz             packages of npm's registry in the base template
  *   sdk.tgz           the installable client package
+ *   dashboard/…       the files of the dashboard
  */
 export const FACTS_FILE = "facts.json";
 export const GUEST_DIRECTORY = "guest";
 export const SDK_PACKAGE = "sdk.tgz";
+export const DASHBOARD = "dashboard";
 export const FORK_SERVER = "fork-server.zst";
 export const CRIU_PRELOAD = "criu-preload.zst";
 export const AGENT = "agent";

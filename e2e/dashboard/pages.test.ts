@@ -1,0 +1,142 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { openBrowser, signIn } from "../support/browser.ts";
+import { usePlatform } from "../support/platform.ts";
+import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
+
+const platform = usePlatform();
+
+/** Pictures go here; into the documents with `BOXYARD_SCREENSHOTS=docs/dashboard`. */
+const PICTURES = process.env.BOXYARD_SCREENSHOTS ?? join(process.env.TMPDIR ?? "/tmp", "boxyard-screenshots");
+const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds on the page as it is. */
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: the script above has defined it
+    const { violations } = await (globalThis as any).axe.run(document, { iframes: false });
+    // biome-ignore lint/suspicious/noExplicitAny: as axe gives it
+    return violations.flatMap((one: any) => one.nodes.map((node: any) => `${one.id}: ${node.target} ${node.failureSummary}`));
+  });
+}
+
+interface Look {
+  readonly name: string;
+  /** Place below /dashboard; none: the page as it is. */
+  readonly at?: string;
+  /** What is there when the page is ready. */
+  readonly ready: (page: Page) => Promise<unknown>;
+}
+
+const heading = (name: string) => (page: Page) => page.getByRole("heading", { name, exact: true }).first().waitFor();
+
+function looksOf({ id }: HeldSandbox): Look[] {
+  const at = `/sandboxes/${id}`;
+  return [
+    { name: "overview", at: "", ready: heading("Newest sandboxes") },
+    { name: "sandboxes", at: "/sandboxes", ready: (page) => page.getByRole("link", { name: id }).waitFor() },
+    { name: "create", at: "/sandboxes?new", ready: heading("Create a sandbox") },
+    { name: "terminal", at, ready: openTerminal },
+    { name: "files", at: `${at}/files`, ready: openFile },
+    { name: "processes", at: `${at}/processes`, ready: (page) => page.getByRole("row", { name: /sleep 600/ }).waitFor() },
+    { name: "metrics", at: `${at}/metrics`, ready: (page) => page.locator(".u-wrap").nth(2).waitFor() },
+    { name: "logs", at: `${at}/logs`, ready: (page) => page.getByRole("listitem").first().waitFor() },
+    { name: "ports", at: `${at}/ports`, ready: (page) => page.getByRole("row", { name: /8000/ }).waitFor() },
+    { name: "details", at: `${at}/details`, ready: heading("Facts") },
+    { name: "templates", at: "/templates", ready: (page) => page.getByRole("link", { name: "base" }).waitFor() },
+    { name: "template", at: "/templates/base", ready: heading("Builds") },
+    { name: "snapshots", at: "/snapshots", ready: (page) => page.getByRole("row", { name: /for-the-page/ }).waitFor() },
+    { name: "volumes", at: "/volumes", ready: (page) => page.getByRole("row", { name: /page-data/ }).waitFor() },
+    { name: "keys", at: "/keys", ready: (page) => page.getByRole("row", { name: /first/ }).waitFor() },
+    { name: "settings", at: "/settings", ready: heading("In force") },
+    { name: "palette", ready: openPalette },
+  ];
+}
+
+async function openTerminal(page: Page): Promise<void> {
+  await page.locator(".terminal-view[data-state=open]").waitFor();
+  await page.keyboard.type("clear; python3 -c 'print(6*7)'; ls --color=always /\n");
+  await page.locator(".xterm-rows").getByText("42").first().waitFor();
+}
+
+async function openFile(page: Page): Promise<void> {
+  await page.getByRole("treeitem", { name: "primes.py" }).click();
+  await page.getByLabel("Content of primes.py").waitFor();
+}
+
+async function openPalette(page: Page): Promise<void> {
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("s");
+  await page.getByRole("option").first().waitFor();
+}
+
+const PROGRAM = `def primes(limit):
+    """All primes below a limit."""
+    sieve = [True] * limit
+    for n in range(2, limit):
+        if sieve[n]:
+            yield n
+            sieve[n * n :: n] = [False] * len(sieve[n * n :: n])
+
+
+print(list(primes(100)))
+`;
+
+/** A sandbox in which there is something to see on each page. */
+async function furnished(): Promise<HeldSandbox> {
+  const sandbox = await createSandbox(platform(), { metadata: { user: "ada", purpose: "demo" }, timeoutMs: 3_600_000 });
+  await sandbox.client.files.write("primes.py", PROGRAM);
+  await sandbox.client.commands.run("sleep 600", { background: true });
+  await sandbox.client.commands.run("python3 -m http.server 8000", { background: true });
+  await sandbox.client.createSnapshot({ name: "for-the-page" });
+  await platform().api({ method: "POST", path: "/volumes", body: { name: "page-data", sizeMB: 64 } });
+  return sandbox;
+}
+
+async function clean(): Promise<void> {
+  const { body: volumes } = await platform().api({ path: "/volumes" });
+  for (const { volumeID } of volumes as { volumeID: string }[]) await platform().api({ method: "DELETE", path: `/volumes/${volumeID}` });
+  const { body: snapshots } = await platform().api({ path: "/snapshots" });
+  for (const { snapshotID } of snapshots as { snapshotID: string }[]) {
+    await platform().api({ method: "DELETE", path: `/templates/${encodeURIComponent(snapshotID)}` });
+  }
+}
+
+test("axe finds nothing on any page, light or dark, wide or narrow, and the policy of the page is kept", async () => {
+  const { apiUrl, apiKey } = platform();
+  mkdirSync(PICTURES, { recursive: true });
+  const found: Record<string, string[]> = {};
+  {
+    await using sandbox = await furnished();
+    await using light = await openBrowser(apiUrl);
+    await using dark = await openBrowser(apiUrl, { dark: true });
+    await using phone = await openBrowser(apiUrl, { width: 390, height: 780 });
+    await light.page.goto(`${apiUrl}/dashboard`);
+    await light.page.getByLabel("API key").waitFor();
+    await light.page.screenshot({ path: join(PICTURES, "sign-in.png") });
+    found["sign-in"] = await findings(light.page);
+    for (const { page } of [light, dark, phone]) await signIn(page, apiUrl, apiKey);
+    for (const { name, at, ready } of looksOf(sandbox)) {
+      if (at !== undefined) await light.page.goto(`${apiUrl}/dashboard${at}`);
+      await ready(light.page);
+      await light.page.screenshot({ path: join(PICTURES, `${name}.png`) });
+      found[name] = await findings(light.page);
+    }
+    for (const name of ["overview", "sandboxes", "terminal", "files"]) {
+      const look = looksOf(sandbox).find((one) => one.name === name) as Look;
+      for (const [kind, { page }] of [["dark", dark] as const, ["phone", phone] as const]) {
+        await page.goto(`${apiUrl}/dashboard${look.at}`);
+        await look.ready(page);
+        await page.screenshot({ path: join(PICTURES, `${name}-${kind}.png`) });
+        found[`${name} ${kind}`] = await findings(page);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      }
+    }
+    expect([...light.complaints, ...dark.complaints, ...phone.complaints]).toEqual([]);
+  }
+  await clean();
+  expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({});
+}, 180_000);

@@ -1,0 +1,18 @@
+import type { IconName } from "./ui/icon.tsx";
+
+interface Area {
+  readonly path: string;
+  readonly name: string;
+  readonly icon: IconName;
+}
+
+/** The parts of the dashboard, in the order of the menu. */
+export const AREAS: readonly Area[] = [
+  { path: "/", name: "Overview", icon: "overview" },
+  { path: "/sandboxes", name: "Sandboxes", icon: "box" },
+  { path: "/templates", name: "Templates", icon: "template" },
+  { path: "/snapshots", name: "Snapshots", icon: "snapshot" },
+  { path: "/volumes", name: "Volumes", icon: "volume" },
+  { path: "/keys", name: "API keys", icon: "key" },
+  { path: "/settings", name: "Settings", icon: "settings" },
+];

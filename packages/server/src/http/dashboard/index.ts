@@ -1,0 +1,13 @@
+import type { Api } from "../route.ts";
+import { mountSessionApi } from "./api.ts";
+import { mountPage } from "./page.ts";
+import type { DashboardServices } from "./services.ts";
+import { mountSession } from "./session.ts";
+
+export type { DashboardServices };
+
+export function mountDashboard(app: Api, services: DashboardServices): void {
+  mountSession(app, services);
+  mountSessionApi(app, services);
+  mountPage(app, services);
+}
