@@ -33,7 +33,7 @@ const PLAIN: ReadonlySet<string> = new Set(
   `metadata envVars allow_internet_access autoPause autoPauseMemory autoResume network mcp iam timeout secure memory duration allowOut denyOut egressProxy
   dnsServers rules requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
   onBuildDone startCmd readyCmd restrictions startFromMemory secrets stages reference registry scopes expiresAt slug state order startedAfter limit start
-  end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources`.split(
+  metric to action end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources`.split(
     /\s+/,
   ),
 );
@@ -78,11 +78,13 @@ beforeAll(async () => {
   const templateId = snapshot.snapshotID.split(":")[0] as string;
   Object.assign(references, {
     sandboxID: { theirs: sandbox.sandboxID, unknown: "i00000000000000000000" },
+    targetID: { theirs: sandbox.sandboxID, unknown: "i00000000000000000000" },
     sandboxName: { theirs: "box-of-theirs-alone", unknown: "box-of-nobody" },
     templateID: { theirs: template.templateID, unknown: "0000000000000000000z" },
     buildID: { theirs: template.buildID, unknown: crypto.randomUUID() },
     alias: { theirs: "victim/built", unknown: "victim/nothing" },
     volumeID: { theirs: volume.volumeID, unknown: crypto.randomUUID() },
+    volume: { theirs: volume.volumeID, unknown: crypto.randomUUID() },
     apiKeyID: { theirs: key.id, unknown: crypto.randomUUID() },
     accessTokenID: { theirs: token.id, unknown: crypto.randomUUID() },
     team: { theirs: victim.teamID, unknown: crypto.randomUUID() },
@@ -99,6 +101,7 @@ beforeAll(async () => {
   } satisfies Record<string, Reference>);
   await as(victim.headers)("POST", "/volumes", { name: "data-of-victim", sizeMB: 8 });
   Object.assign(special, { "delete /templates/tags name": { theirs: "victim/kept", unknown: "victim/nothing" } });
+  Object.assign(special, { "get /usage from": { theirs: "2026-01-01", unknown: "2026-01-02" } });
   Object.assign(special, { "get /snapshots name": { theirs: "victim/kept", unknown: "victim/nothing" } });
   Object.assign(own, {
     sandboxID: mine.sandbox.sandboxID,

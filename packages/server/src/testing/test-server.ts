@@ -131,9 +131,12 @@ export class TestServer {
       headers: { "X-API-Key": this.apiKey, ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...headers },
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
-    const text = await response.text();
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+    // A stream has no end: only its head is looked at.
+    if (isStream) await response.body?.cancel();
+    const text = isStream ? "" : await response.text();
     const answer = { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
-    checkAnswer(method, path, answer.status, answer.body);
+    if (!isStream) checkAnswer(method, path, answer.status, answer.body);
     return answer;
   }
 
