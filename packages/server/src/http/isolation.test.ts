@@ -78,11 +78,11 @@ beforeAll(async () => {
   const templateId = snapshot.snapshotID.split(":")[0] as string;
   Object.assign(references, {
     sandboxID: { theirs: sandbox.sandboxID, unknown: "i00000000000000000000" },
-    targetID: { theirs: sandbox.sandboxID, unknown: "i00000000000000000000" },
     sandboxName: { theirs: "box-of-theirs-alone", unknown: "box-of-nobody" },
     templateID: { theirs: template.templateID, unknown: "0000000000000000000z" },
     buildID: { theirs: template.buildID, unknown: crypto.randomUUID() },
     alias: { theirs: "victim/built", unknown: "victim/nothing" },
+    targetID: { theirs: sandbox.sandboxID, unknown: "i00000000000000000000" },
     volumeID: { theirs: volume.volumeID, unknown: crypto.randomUUID() },
     volume: { theirs: volume.volumeID, unknown: crypto.randomUUID() },
     apiKeyID: { theirs: key.id, unknown: crypto.randomUUID() },
@@ -133,6 +133,9 @@ function fieldsOf(schema: Schema | undefined): string[] {
   return [...Object.keys(schema.properties ?? {}), ...(schema.allOf ?? []).flatMap(fieldsOf)];
 }
 
+/** Answers without an end: what they send is what another route lists, with the same filter by team. */
+const ENDLESS: ReadonlySet<string> = new Set(["/events/stream"]);
+
 /** All routes that need a key. */
 const ALL = Object.entries(paths)
   .flatMap(([path, methods]) =>
@@ -146,7 +149,7 @@ const ALL = Object.entries(paths)
       body: fieldsOf(operation.requestBody?.content["application/json"]?.schema),
     })),
   )
-  .filter(({ access }) => access.scope !== null);
+  .filter(({ access, path }) => access.scope !== null && !ENDLESS.has(path));
 type Attacked = (typeof ALL)[number];
 
 /** What else a body must have for the server to look at what it names. */
