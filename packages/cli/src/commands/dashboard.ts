@@ -9,7 +9,8 @@ The link works once, within a minute. The person who opens it uses the server as
 Examples:
   $ boxyard dashboard`;
 
-const LIMIT_MS = 10_000;
+/** The server of a checkout makes the files of the dashboard first, if nobody has asked for them yet. */
+const LIMIT_MS = 300_000;
 
 export function configure(command: Command, context: CliContext): void {
   command

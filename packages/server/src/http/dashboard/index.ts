@@ -1,13 +1,14 @@
 import type { Api } from "../route.ts";
 import { mountSessionApi } from "./api.ts";
-import { mountPage } from "./page.ts";
+import { Files, mountPage } from "./page.ts";
 import type { DashboardServices } from "./services.ts";
 import { mountSession } from "./session.ts";
 
 export type { DashboardServices };
 
 export function mountDashboard(app: Api, services: DashboardServices): void {
-  mountSession(app, services);
+  const files = new Files(services.dashboardFiles);
+  mountSession(app, services, files);
   mountSessionApi(app, services);
-  mountPage(app, services);
+  mountPage(app, services, files);
 }

@@ -21,8 +21,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const REFRESH_SECONDS = 2;
 
 /** The page of the dashboard, its files, and the way of a browser from `/` to it. */
-export function mountPage(app: Api, { config, dashboardFiles }: Pick<DashboardServices, "config" | "dashboardFiles">): void {
-  const files = new Files(dashboardFiles);
+export function mountPage(app: Api, { config }: Pick<DashboardServices, "config">, files: Files): void {
   app.get("/dashboard/assets/:name", async (c) => {
     const name = c.req.param("name");
     const [, kind = ""] = ASSET.exec(name) ?? [];
@@ -86,7 +85,7 @@ export function portSources(config: Pick<ServerConfig, "domain" | "publicUrl">, 
 }
 
 /** The files of the page: made when they are first needed, once for all requests that wait. After a failure the next request tries again. */
-class Files {
+export class Files {
   failure: string | undefined;
   private readonly make: () => Promise<string>;
   private made: string | undefined;

@@ -6,6 +6,7 @@ import { publicUrl } from "../public-url.ts";
 import { json, noContent } from "../responses.ts";
 import type { Api } from "../route.ts";
 import { checkOwnPage, cookieName, PAGE_TOKEN, readCookie, setCookie } from "./own-page.ts";
+import type { Files } from "./page.ts";
 import type { DashboardServices } from "./services.ts";
 import { settingsInForce } from "./settings.ts";
 
@@ -13,7 +14,7 @@ const MAX_BODY_BYTES = 4096;
 const SignIn = z.union([z.object({ apiKey: z.string().min(1).max(200) }), z.object({ link: z.string().min(1).max(200) })]);
 
 /** Sign-in, sign-out, and what the page must know about its session. */
-export function mountSession(app: Api, services: DashboardServices): void {
+export function mountSession(app: Api, services: DashboardServices, files: Pick<Files, "directory">): void {
   const { config, credentials, keys, sessions } = services;
   const cookie = cookieName(config.dataDir);
   const isSecure = (header: (name: string) => string | undefined) => publicUrl(config, header).startsWith("https:");
@@ -59,6 +60,8 @@ export function mountSession(app: Api, services: DashboardServices): void {
     const apiKey = c.req.header("x-api-key");
     if (!apiKey)
       throw new AppError("unauthenticated", "The API key is missing: send it in the header X-API-Key", { reason: "api_key_missing" });
+    // While the files are being made, a browser would show another page, and the link would grow old.
+    await files.directory();
     // The secret is behind `#`: no log and no other server gets it.
     const url = `${publicUrl(config, (name) => c.req.header(name))}/dashboard/sign-in#${await sessions.makeLink(apiKey)}`;
     return json(201, { url });
