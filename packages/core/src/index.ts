@@ -1,4 +1,5 @@
 export * from "./at-once.ts";
+export * from "./at-point.ts";
 export * from "./blocked-networks.ts";
 export * from "./cleanup.ts";
 export * from "./clock.ts";

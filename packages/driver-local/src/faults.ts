@@ -6,3 +6,5 @@ export { captureSteps } from "./snapshots/capture.ts";
 export { rollBackToMemorySteps } from "./snapshots/steps.ts";
 export { createSteps, startSteps } from "./steps/index.ts";
 export { REMOVALS } from "./teardown.ts";
+export { createVolumeSteps } from "./user-volumes/create.ts";
+export { HIDE_VOLUME } from "./user-volumes/local-volumes.ts";

@@ -160,7 +160,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     { fork: (input: ForkInput) => fork.undoLeft({ engine }, input) },
     [made.builds],
   );
-  const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB });
+  const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
   const serving = { ...making, ...made, ...rulesOf(config, limits), snapshotKeeper, templates, store, driver, events, volumes, operations };
   const service = new SandboxService(serving);
   const context: ServerContext = {

@@ -5,3 +5,4 @@ export { OPERATIONS } from "./sandboxes/operations.ts";
 export { TRANSITIONS } from "./sandboxes/transitions/index.ts";
 export { BUILD_POINTS } from "./templates/builds/stage/build-points.ts";
 export { run } from "./verbs/index.ts";
+export { VOLUME_POINTS } from "./volumes/volumes.ts";

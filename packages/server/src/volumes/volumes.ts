@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { AppError, type Clock, isAppError, SerialQueues, type TeamId } from "@boxyard/core";
+import { AppError, atPoint, type Clock, isAppError, SerialQueues, type StepObserver, type TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { archiveBytesOf, type SandboxDriver, type VolumeArchive, type VolumeInfo } from "@boxyard/driver";
 import type { Store, VolumeRecord } from "../store/index.ts";
@@ -12,7 +12,16 @@ export interface VolumesParts {
   readonly logger: Logger;
   /** Size of a volume for which none is asked. */
   readonly defaultMB: number;
+  readonly observer?: StepObserver;
 }
+
+/** The points of what happens to a volume, for observers, in order. */
+export const VOLUME_POINTS = {
+  create: ["volume intent", "volume files", "volume ready"],
+  resize: ["volume limit", "volume size"],
+  remove: ["volume deleting", "volume removal", "volume forgotten"],
+} as const;
+type VolumePoint = (typeof VOLUME_POINTS)[keyof typeof VOLUME_POINTS][number];
 
 export interface NewVolume {
   readonly name: string;
@@ -63,12 +72,13 @@ export class Volumes {
     }
     const sizeBytes = sizeMB === undefined ? (source?.sizeBytes ?? defaultMB * MIB) : sizeMB * MIB;
     const record = { id: randomUUID() as string, teamId, name, state: "creating" as const, sizeBytes, createdAt: clock.now() };
-    if (!(await store.volumes.add(record))) {
+    if (!(await this.at("volume intent", () => store.volumes.add(record)))) {
       throw new AppError("invalid_argument", `name: there is a volume '${name}' already`, { reason: "volume_name_taken" });
     }
     try {
-      await driver.volumes.create(record.id, { limitBytes: sizeBytes, archive, ...(source && { from: source.id }) });
-      await store.volumes.setState(record.id, "creating", "ready");
+      const options = { limitBytes: sizeBytes, archive, ...(source && { from: source.id }) };
+      await this.at("volume files", () => driver.volumes.create(record.id, options));
+      await this.at("volume ready", () => store.volumes.setState(record.id, "creating", "ready"));
     } catch (error) {
       // What this cannot undo is removed at the next start.
       await this.forget(record).catch((undo: unknown) => this.parts.logger.warn({ err: undo, volume: record.id }, NOT_REMOVED));
@@ -124,10 +134,10 @@ export class Volumes {
     const { id } = await this.ofKey(teamId, key);
     return this.changes.run(id, async () => {
       const record = await this.find(id);
-      const info = await this.parts.driver.volumes.resize(id, sizeMB * MIB).catch((error: unknown) => {
+      const info = await this.at("volume limit", () => this.parts.driver.volumes.resize(id, sizeMB * MIB)).catch((error: unknown) => {
         throw tooSmall(error, record.name);
       });
-      await this.parts.store.volumes.setSize(id, info.limitBytes);
+      await this.at("volume size", () => this.parts.store.volumes.setSize(id, info.limitBytes));
       return withUse(record, info);
     });
   }
@@ -180,7 +190,7 @@ export class Volumes {
       const record = await store.volumes.find(id);
       if (record?.teamId !== teamId || record.state === "creating") throw notFound(id);
       // From here on no sandbox gets it: the driver refuses the removal, or the create of a sandbox that has looked it up already.
-      if (record.state === "ready") await store.volumes.setState(id, "ready", "deleting");
+      if (record.state === "ready") await this.at("volume deleting", () => store.volumes.setState(id, "ready", "deleting"));
       await this.forget(record);
     });
   }
@@ -221,7 +231,7 @@ export class Volumes {
   private async forget({ id, name }: VolumeRecord): Promise<void> {
     const { store, driver } = this.parts;
     try {
-      await driver.volumes.remove(id);
+      await this.at("volume removal", () => driver.volumes.remove(id));
     } catch (error) {
       if (!isAppError(error, "volume_in_use")) throw error;
       await store.volumes.setState(id, "deleting", "ready");
@@ -232,7 +242,11 @@ export class Volumes {
         cause: error,
       });
     }
-    await store.volumes.remove(id);
+    await this.at("volume forgotten", () => store.volumes.remove(id));
+  }
+
+  private at<T>(point: VolumePoint, work: () => Promise<T>): Promise<T> {
+    return atPoint(this.parts.observer, point, work);
   }
 }
 

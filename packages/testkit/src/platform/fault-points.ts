@@ -1,7 +1,9 @@
 import {
   captureSteps,
+  createVolumeSteps,
   createSteps as driverCreate,
   startSteps as driverStart,
+  HIDE_VOLUME,
   KEEP_FROZEN,
   pauseSteps,
   REMOVALS,
@@ -10,7 +12,7 @@ import {
   rollBackToMemorySteps,
   wakeSteps,
 } from "@boxyard/driver-local/faults";
-import { BUILD_POINTS as buildSteps, OPERATIONS, pointsOf, TRANSITIONS } from "@boxyard/server/faults";
+import { BUILD_POINTS as buildSteps, OPERATIONS, pointsOf, TRANSITIONS, VOLUME_POINTS as volumeSteps } from "@boxyard/server/faults";
 import type { FaultPoint } from "./faults.ts";
 
 const at = (layer: FaultPoint["layer"], steps: readonly string[]) => steps.map((step) => ({ layer, step }));
@@ -29,6 +31,7 @@ const WITHIN: Readonly<Record<string, readonly string[]>> = {
   "bootAnew boot": names(rebootSteps),
   "snapshot capture": names(captureSteps),
   "fork capture": names(captureSteps),
+  "volume files": names(createVolumeSteps),
 };
 
 const inOrder = (steps: readonly string[]) => steps.flatMap((step) => [...at("server", [step]), ...at("driver", WITHIN[step] ?? [])]);
@@ -49,3 +52,11 @@ export const WAKE_POINTS = at("driver", names(wakeSteps));
 
 /** Every kind of step of a template's build. */
 export const BUILD_POINTS = at("server", buildSteps);
+
+/** What happens to a volume; its removal hides it first. */
+export const VOLUME_POINTS = {
+  create: inOrder(volumeSteps.create),
+  resize: inOrder(volumeSteps.resize),
+  remove: inOrder(volumeSteps.remove),
+  hidden: { layer: "driver", step: HIDE_VOLUME, when: "after" },
+} as const;

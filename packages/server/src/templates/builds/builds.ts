@@ -1,4 +1,4 @@
-import { AppError, isAppError, isUuid, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
+import { AppError, atPoint, isAppError, isUuid, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { DriverCapabilities } from "@boxyard/driver";
 import type { StartBuild } from "@boxyard/spec/platform";
@@ -16,7 +16,6 @@ import { type BuildJob, BuildQueue } from "./order/build-queue.ts";
 import { toOrder } from "./order/read-order.ts";
 import type { SnapshotHolder } from "./ports.ts";
 import { runBuild } from "./run-build.ts";
-import { atPoint } from "./stage/build-points.ts";
 import type { BuildSettings } from "./stage/build-settings.ts";
 import { LEAST_MAX_LAYERS } from "./stage/open-sandbox.ts";
 import type { StageDeps } from "./stage-run.ts";

@@ -1,3 +1,4 @@
+import { atPoint } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { Pin } from "../../images/pins.ts";
 import type { BuildRecord, TemplateSpec } from "../../store/index.ts";
@@ -6,7 +7,6 @@ import { type Commands, FINALIZE, factsTar, templateSpecOf, tryStart } from "./f
 import { type KeepStartedDeps, keepStarted } from "./finish/keep-started.ts";
 import type { BuildLog } from "./log/build-log.ts";
 import type { BuildOrder } from "./order/build-order.ts";
-import { atPoint } from "./stage/build-points.ts";
 import { withinLimit } from "./stage/open-sandbox.ts";
 import { Session } from "./stage/session.ts";
 import type { BuildState } from "./stage/state.ts";

@@ -1,4 +1,4 @@
-import type { Clock, StepObserver, TemplateId } from "@boxyard/core";
+import { atPoint, type Clock, type StepObserver, type TemplateId } from "@boxyard/core";
 import type { ImageRef } from "@boxyard/driver";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import { imageOf } from "../../images/image-of.ts";
@@ -8,7 +8,6 @@ import { type Origin, type OriginContext, originOf } from "./base/origin.ts";
 import type { Inherited } from "./finish/finalize.ts";
 import type { BuildLog } from "./log/build-log.ts";
 import type { StageOrder } from "./order/build-order.ts";
-import { atPoint } from "./stage/build-points.ts";
 import { BUILD_DIRECTORY, IMAGE_USER } from "./stage/build-settings.ts";
 import type { Part, Session } from "./stage/session.ts";
 import { type BuildState, chainKey, firstKey } from "./stage/state.ts";
