@@ -1,6 +1,6 @@
-import { AppError, type Clock } from "@boxyard/core";
 import type { ImageStore } from "@boxyard/driver";
 import { tarEnd, tarHeader, tarPadding } from "@boxyard/spec/tar";
+import { type ReaderLimit, ReaderWatch } from "../reader-watch.ts";
 import { MEDIA, sha256 } from "./manifest.ts";
 import { configBytes, type ImageFacts, manifestBytes } from "./settings.ts";
 import { tarSize } from "./tar.ts";
@@ -64,46 +64,33 @@ function* file(path: string, data: Uint8Array): Generator<Uint8Array> {
   yield tarPadding(data.length);
 }
 
-/** How long a reader may take nothing. */
-export interface ReaderLimit {
-  readonly clock: Clock;
-  readonly ms: number;
-}
-
 /** A stream that takes a piece of `parts` for each read, and ends `parts` when its reader cancels, or takes nothing for longer than `limit` says. */
-export function streamOf(parts: AsyncGenerator<Uint8Array>, limit?: ReaderLimit): ReadableStream<Uint8Array> {
-  let reads = new AbortController();
-  /** From a piece that was taken until the next read. */
-  const watch = (controller: ReadableStreamDefaultController) => {
-    if (!limit) return;
-    reads = new AbortController();
-    const late = async () => {
-      controller.error(tooSlow(limit.ms));
-      await parts.return(undefined);
-    };
-    void limit.clock.sleep(limit.ms, reads.signal).then(late, () => {});
-  };
+export function streamOf(parts: AsyncGenerator<Uint8Array>, limit: ReaderLimit): ReadableStream<Uint8Array> {
+  let watch: ReaderWatch;
   return new ReadableStream(
     {
+      start(controller) {
+        watch = new ReaderWatch(limit, (error) => {
+          controller.error(error);
+          void parts.return(undefined);
+        });
+      },
       async pull(controller) {
-        reads.abort();
+        watch.stop();
         for (;;) {
           const { done, value } = await parts.next();
           if (done) return controller.close();
           if (value.length > 0) {
-            watch(controller);
+            watch.wait();
             return controller.enqueue(value);
           }
         }
       },
       async cancel() {
-        reads.abort();
+        watch.stop();
         await parts.return(undefined);
       },
     },
     { highWaterMark: 0 },
   );
 }
-
-const tooSlow = (ms: number) =>
-  new AppError("deadline_exceeded", `The reader of the archive took nothing for ${ms / 1000} s`, { reason: "reader_too_slow" });

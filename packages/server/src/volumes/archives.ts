@@ -1,7 +1,10 @@
 import { AppError } from "@boxyard/core";
+import { type ReaderLimit, ReaderWatch } from "../reader-watch.ts";
 
 /** Each is a process, which a slow client keeps for as long as it reads. */
 const MAX_ARCHIVES = 8;
+/** Milliseconds for which the reader of an export may take nothing. */
+export const READER_LIMIT_MS = 60_000;
 
 /** Counts the exports and imports of volumes that are under way. */
 export class ArchiveCount {
@@ -23,15 +26,28 @@ export class ArchiveCount {
   }
 }
 
-/** The same stream, which calls `end` when it has ended, however it does. */
-export function whenEnded(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
+/** The same stream, which calls `end` when it has ended, however it does. A reader that takes nothing for longer than `limit` says is given up. */
+export function whenEnded(stream: ReadableStream<Uint8Array>, end: () => void, limit: ReaderLimit): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
+  let watch: ReaderWatch;
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        watch = new ReaderWatch(limit, (error) => {
+          end();
+          controller.error(error);
+          reader.cancel(error).catch(() => {});
+        });
+        watch.wait();
+      },
       async pull(controller) {
+        watch.stop();
         try {
           const { done, value } = await reader.read();
-          if (!done) return controller.enqueue(value);
+          if (!done) {
+            watch.wait();
+            return controller.enqueue(value);
+          }
           end();
           controller.close();
         } catch (error) {
@@ -40,6 +56,7 @@ export function whenEnded(stream: ReadableStream<Uint8Array>, end: () => void): 
         }
       },
       cancel(reason) {
+        watch.stop();
         end();
         return reader.cancel(reason);
       },

@@ -3,7 +3,7 @@ import { AppError, atPoint, type Clock, isAppError, SerialQueues, type StepObser
 import type { Logger } from "@boxyard/core/node";
 import { archiveBytesOf, type SandboxDriver, type VolumeArchive, type VolumeInfo } from "@boxyard/driver";
 import type { Store, VolumeRecord } from "../store/index.ts";
-import { ArchiveCount, whenEnded } from "./archives.ts";
+import { ArchiveCount, READER_LIMIT_MS, whenEnded } from "./archives.ts";
 
 export interface VolumesParts {
   readonly store: Store;
@@ -151,7 +151,10 @@ export class Volumes {
     const { id, name } = await this.ofKey(teamId, key);
     const end = this.archives.begin();
     try {
-      return { name, tar: whenEnded(await this.parts.driver.volumes.export(id, signal), end) };
+      return {
+        name,
+        tar: whenEnded(await this.parts.driver.volumes.export(id, signal), end, { clock: this.parts.clock, ms: READER_LIMIT_MS }),
+      };
     } catch (error) {
       end();
       throw error;
