@@ -18,7 +18,7 @@ beforeEach(() => {
   mkdirSync(runDirectory);
   config = { dataDir, cacheDir: join(dataDir, "cache"), env: {} };
   writeInstance(dataDir, { version: 1, instance: instanceName(dataDir), network: "10.9.0.0/16", poolSizeBytes: 1 });
-  for (const name of ["pool.img", "api-key", "boxyard.db", "boxyard.db-wal", "setup.lock", "setup.json.new"])
+  for (const name of ["pool.img", "admin-token", "api-key", "boxyard.db", "boxyard.db-wal", "setup.lock", "setup.json.new"])
     writeFileSync(join(dataDir, name), "");
 });
 afterEach(() => rmSync(directory, { recursive: true }));
