@@ -61,6 +61,14 @@ describe("errors", () => {
     ],
     [
       "POST",
+      "/sandboxes",
+      { templateID: "base", network: { allowPublicTraffic: false } },
+      {},
+      400,
+      "You cannot create a sandbox without public access unless you enable secure envd access via 'secure' flag.",
+    ],
+    [
+      "POST",
       "/v2/sandboxes",
       { templateID: "base", iam: { tokens: { a: { audience: "x", tokenType: "JWT-SVID" } } } },
       {},

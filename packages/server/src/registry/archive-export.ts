@@ -65,29 +65,30 @@ function* file(path: string, data: Uint8Array): Generator<Uint8Array> {
 }
 
 /** A stream that takes a piece of `parts` for each read, and ends `parts` when its reader cancels, or takes nothing for longer than `limit` says. */
-export function streamOf(parts: AsyncGenerator<Uint8Array>, limit: ReaderLimit): ReadableStream<Uint8Array> {
-  let watch: ReaderWatch;
+export function streamOf(parts: AsyncGenerator<Uint8Array>, limit?: ReaderLimit): ReadableStream<Uint8Array> {
+  let watch: ReaderWatch | undefined;
   return new ReadableStream(
     {
       start(controller) {
+        if (!limit) return;
         watch = new ReaderWatch(limit, (error) => {
           controller.error(error);
           void parts.return(undefined);
         });
       },
       async pull(controller) {
-        watch.stop();
+        watch?.stop();
         for (;;) {
           const { done, value } = await parts.next();
           if (done) return controller.close();
           if (value.length > 0) {
-            watch.wait();
+            watch?.wait();
             return controller.enqueue(value);
           }
         }
       },
       async cancel() {
-        watch.stop();
+        watch?.stop();
         await parts.return(undefined);
       },
     },

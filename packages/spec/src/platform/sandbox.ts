@@ -74,10 +74,11 @@ const newSandbox = {
 };
 
 export const NewSandbox = z
-  .object({ ...newSandbox, timeout: Seconds.default(15), secure: z.boolean().optional() })
+  .object({ ...newSandbox, timeout: Seconds.default(15), secure: z.boolean().default(false) })
   .meta(named("NewSandbox"));
 export const NewSandboxV2 = z.object({ ...newSandbox, timeout: Seconds.default(300) }).meta(named("NewSandboxV2"));
-export type NewSandbox = z.infer<typeof NewSandbox>;
+/** The body of either version; `secure` is absent in the second one, in which every sandbox is secured. */
+export type NewSandbox = Omit<z.infer<typeof NewSandbox>, "secure"> & { readonly secure?: boolean };
 
 const creator = z
   .string()
