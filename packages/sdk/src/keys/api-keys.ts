@@ -73,11 +73,12 @@ export class ApiKeys {
   }
 }
 
-export const newKeyBody = (name: string, { scopes, expiresAt }: NewKeyOptions): wire.NewTeamAPIKey => ({
-  name,
-  ...(scopes && { scopes: [...scopes] }),
-  ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
-});
+export const newKeyBody = (name: string, { scopes, expiresAt }: NewKeyOptions) =>
+  ({
+    name,
+    ...(scopes && { scopes: [...scopes] }),
+    ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+  }) satisfies wire.NewTeamAPIKey;
 
 export function createdKeyFromJson(value: unknown): NewApiKey {
   const json = unchecked<wire.CreatedTeamAPIKey>(value);

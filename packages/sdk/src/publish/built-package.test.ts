@@ -54,6 +54,12 @@ test("is at most 60 kB gzipped with its dependencies, and needs no Node", async 
   expect(text).not.toMatch(/["']node:/);
 });
 
+test("its types name no package that users do not have", () => {
+  const types = new Bun.Glob("**/*.d.ts").scanSync({ cwd: built });
+  const named = [...types].filter((path) => readFileSync(join(built, path), "utf8").includes("@boxyard/"));
+  expect(named).toEqual([]);
+});
+
 test("templates come from an entry of their own, which Node can load", async () => {
   writeFileSync(
     join(directory, "template.mjs"),

@@ -137,7 +137,7 @@ function createRequest(opts: CreateOptions): ApiRequest<SandboxAccess> {
   };
 }
 
-export function createBody(opts: Omit<CreateOptions, "name" | "idempotencyKey">): Omit<wire.NewSandboxV2, "name"> {
+export function createBody(opts: Omit<CreateOptions, "name" | "idempotencyKey">) {
   const { lifecycle } = opts;
   return {
     templateID: opts.template ?? "base",
@@ -150,7 +150,7 @@ export function createBody(opts: Omit<CreateOptions, "name" | "idempotencyKey">)
     ...(opts.volumes ? { volumeMounts: mountsToJson(opts.volumes) } : {}),
     ...(lifecycle?.onTimeout ? { autoPause: lifecycle.onTimeout === "pause" } : {}),
     ...(lifecycle?.autoResume === undefined ? {} : { autoResume: { enabled: lifecycle.autoResume } }),
-  };
+  } satisfies Omit<wire.NewSandboxV2, "name">;
 }
 
 export function connectSandbox(api: ApiClient, id: string, timeoutMs: number | undefined, options: RequestOptions): Promise<SandboxAccess> {

@@ -64,10 +64,10 @@ export interface MountedVolume {
 const nameOf = (volume: VolumeRef): string => (typeof volume === "string" ? volume : volume.name);
 
 /** The mounts as a create sends them. */
-export function mountsToJson(mounts: VolumeMounts): wire.SandboxVolumeMount[] {
+export function mountsToJson(mounts: VolumeMounts) {
   return Object.entries(mounts).map(([path, mount]) => {
-    if (typeof mount === "string" || !("volume" in mount)) return { name: nameOf(mount), path };
-    return { name: nameOf(mount.volume), path, ...(mount.readOnly === undefined ? {} : { readOnly: mount.readOnly }) };
+    const { volume, readOnly } = typeof mount === "string" || !("volume" in mount) ? { volume: mount, readOnly: undefined } : mount;
+    return { name: nameOf(volume), path, ...(readOnly === undefined ? {} : { readOnly }) } satisfies wire.SandboxVolumeMount;
   });
 }
 
