@@ -25,15 +25,17 @@ function run(program: readonly Instruction[], arch: number, number: number, args
   throw new Error("the filter has no end");
 }
 
+const PROFILES = { x64: seccompProfile("x64"), arm64: seccompProfile("arm64") } as const;
+
 /** The verdict of a runtime's library on the profile: of the rules that hold, all of which must agree. */
 function ask(arch: Arch, name: string, args: readonly number[]): "allow" | number {
-  const profile = seccompProfile(arch);
+  const profile = PROFILES[arch];
   const found = profile.syscalls.filter(
     ({ names, args: rules }) =>
       names.includes(name) && (rules ?? []).every(({ index, value, valueTwo }) => ((args[index] ?? 0) & value) >>> 0 === valueTwo),
   );
   const verdicts = new Set(found.map(({ action, errnoRet }) => (action === "SCMP_ACT_ALLOW" ? "allow" : (errnoRet ?? -1))));
-  expect([name, args, verdicts.size <= 1]).toEqual([name, args, true]);
+  if (verdicts.size > 1) throw new Error(`${name} with ${args.join(", ")} has ${verdicts.size} verdicts`);
   return [...verdicts][0] ?? profile.defaultErrnoRet;
 }
 
@@ -242,14 +244,17 @@ describe.each(["x64", "arm64"] as const)("the filter for %s", (arch) => {
       fcntl: [...numbers, ...numbers.map((number) => 1024 + number)].map((command) => [3, command]),
     };
     expect(Object.keys(grids).toSorted()).toEqual(SYSCALLS.conditional.map(({ name }) => name).toSorted());
+    // One comparison of all: twenty thousand take longer than the calls themselves.
+    const different: unknown[] = [];
     for (const [name, grid] of Object.entries(grids)) {
       if (!SYSCALLS.conditional.some((known) => known.name === name && known[arch] !== undefined)) continue;
       for (const args of grid) {
         const [ours, theirs] = [call(name, ...args), ask(arch, name, args)];
         // The format has one answer for what no rule names.
-        if (theirs === ENOSYS) expect([name, args, ours]).not.toEqual([name, args, "allow"]);
-        else expect([name, args, theirs]).toEqual([name, args, ours]);
+        const isSame = theirs === ENOSYS ? ours !== "allow" : theirs === ours;
+        if (!isSame) different.push({ name, args, ours, theirs });
       }
     }
+    expect(different).toEqual([]);
   });
 });
