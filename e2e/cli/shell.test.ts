@@ -4,14 +4,15 @@ import { BOXYARD, boxyard, sandboxOf } from "./support.ts";
 import { Terminal } from "./tmux.ts";
 
 const platform = usePlatform();
-const open = () => Terminal.open(platform().env, { cols: 100, rows: 30 });
+/** Wider than the commands that are typed: a line that fills the terminal exactly is drawn twice by bash, and numbers of processes are in its paths. */
+const open = () => Terminal.open(platform().env, { cols: 140, rows: 30 });
 
 test("a shell has the window's size, follows it, passes Ctrl-C on, and its exit code is ours", async () => {
   await using terminal = await open();
   await terminal.type(`${BOXYARD} shell; echo "ended with $?"`);
   await terminal.shows(/user@i\w+:~\$$/m);
   await terminal.type("stty size; echo $TERM");
-  await terminal.shows(/^30 100\nxterm-256color$/m);
+  await terminal.shows(/^30 140\nxterm-256color$/m);
   await terminal.resize(120, 40);
   // The size travels beside the keys and may come after them.
   await terminal.type('until [ "$(stty size)" = "40 120" ]; do sleep 0.1; done; echo resized');
