@@ -3,6 +3,7 @@ import { SDK_VERSION } from "../version.ts";
 import type { ConnectionConfig } from "./config.ts";
 import { errorFromResponse } from "./http-errors.ts";
 import { type RequestOptions, RequestScope } from "./request-scope.ts";
+import { type Bytes, sendableBody } from "./sendable-body.ts";
 import { ServerRuns } from "./server-runs.ts";
 
 export interface ApiRequest<T> {
@@ -13,7 +14,7 @@ export interface ApiRequest<T> {
   readonly what: string;
   readonly body?: unknown;
   /** A body that is not JSON, instead of `body`. A stream is sent once. */
-  readonly bytes?: string | Uint8Array<ArrayBuffer> | ArrayBuffer | Blob | ReadableStream<Uint8Array>;
+  readonly bytes?: Bytes;
   readonly headers?: Readonly<Record<string, string>>;
   /** `reason` of a 404. */
   readonly notFoundReason?: string;
@@ -76,14 +77,14 @@ export class ApiClient {
     const repeatable = !isOnce && (request.repeatable ?? (request.method !== "POST" && request.method !== "PATCH"));
     let response: Response;
     try {
+      const body = request.body === undefined ? bytes && (await sendableBody(bytes)) : JSON.stringify(request.body);
       response = await fetch(this.config.apiUrl + request.path, {
         method: request.method,
         headers: this.headers(request),
         signal: scope.signal,
-        ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
-        ...(bytes === undefined ? {} : { body: bytes }),
+        ...(body === undefined ? {} : { body }),
         // Required by the standard for a body that is a stream.
-        ...(isOnce ? { duplex: "half" } : {}),
+        ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
       });
       this.runs.note(response);
       if (response.ok || request.accept?.includes(response.status)) return { value: await request.read(response, mayBeDone) };
