@@ -3,6 +3,7 @@ import type { Logger } from "@boxyard/core/node";
 import type { Meters } from "../../metrics/meters.ts";
 import type { MetricWriter } from "../../metrics/metric-writer.ts";
 import type { TeamMetrics } from "../../metrics/teams.ts";
+import { isStoreFault } from "../../store/index.ts";
 import { UNRESPONSIVE } from "../../store/points.ts";
 import type { LivingSandboxes } from "../engine/living.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
@@ -43,11 +44,13 @@ export class Sampler {
     this.rounds.start();
   }
 
-  /** Also writes what the store does not have yet. */
+  /** Also writes what the store does not have yet. The log says already when the store takes no changes, and on a full disk it has little room itself. */
   async stop(): Promise<void> {
     await this.rounds.stop();
     const { writer, logger } = this.parts;
-    await writer.flush().catch((error: unknown) => logger.error({ err: error }, "the last measurements could not be written"));
+    await writer.flush().catch((error: unknown) => {
+      if (!isStoreFault(error)) logger.error({ err: error }, "the last measurements could not be written");
+    });
   }
 
   /** Measures everything once, after the round that is under way. */
