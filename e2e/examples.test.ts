@@ -9,8 +9,9 @@ const platform = usePlatform();
 /** What each program of `examples/` prints. */
 const PRINTS: Readonly<Record<string, RegExp>> = {
   "first-program.ts": /^the answer is 42\n$/,
+  // On a busy machine the program that takes all memory meets its limit of time first: filling 1 GiB takes seconds then.
   "untrusted-code.ts":
-    /^fine: 4950\nwrong: ZeroDivisionError: division by zero\nendless: took too long\ngreedy: (MemoryError|signal: killed.*|.*Killed.*)\n$/,
+    /^fine: 4950\nwrong: ZeroDivisionError: division by zero\nendless: took too long\ngreedy: (MemoryError|signal: killed.*|.*Killed.*|took too long)\n$/,
   "stream-output.ts": /^step 1\nstep 2\nstep 3\n(stdout \[ "49", "64" \]|stdout \[ "49" \]\nstdout \[ "64" \])\n$/,
   "files.ts":
     /^-rw-r--r-- 4 1\.txt\n-rw-r--r-- 4 2\.txt\n-rw-r--r-- 6 3\.txt\n"one\\ntwo\\nthree\\n"\nthe link gives 14 bytes\nthe watch saw 1\.txt come\n$/,

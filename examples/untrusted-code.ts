@@ -13,7 +13,7 @@ await using sandbox = await Sandbox.create({ allowInternetAccess: false, timeout
 for (const [name, code] of Object.entries(programs)) {
   await sandbox.files.write("program.py", code);
   try {
-    const { stdout } = await sandbox.commands.run("python3 program.py", { timeoutMs: 5_000 });
+    const { stdout } = await sandbox.commands.run("python3 program.py", { timeoutMs: 2_000 });
     console.log(`${name}: ${stdout.trim()}`);
   } catch (error) {
     if (error instanceof TimeoutError) console.log(`${name}: took too long`);

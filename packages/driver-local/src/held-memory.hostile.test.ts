@@ -11,7 +11,7 @@ import { useTestMachine } from "./testing/use-test-machine.ts";
 
 /** In the emulated machine, with pure cgroup v2, the two that held most before they had a bound. */
 const kinds: readonly Kind[] = EMULATED ? ["ppoll", "control"] : KINDS;
-setDefaultTimeout(EMULATED ? 120_000 : 60_000);
+setDefaultTimeout(120_000);
 const MIB = 1 << 20;
 const MEMORY_BYTES = 512 * MIB;
 /** What the server gives a sandbox of that size. */
@@ -37,7 +37,7 @@ test.each(kinds)("threads that wait in %s hold no more beside the account than a
   // Read from outside: the sandbox has no process left for a command.
   const file = join(machine.dataDir, "pool/sandboxes", handle.sandboxId, "upper/tmp/held");
   const held = () => (existsSync(file) ? readFileSync(file, "utf8") : "");
-  await eventually("the threads wait", () => held() !== "", { withinMs: EMULATED ? 90_000 : 40_000 });
+  await eventually("the threads wait", () => held() !== "", { withinMs: 90_000 });
   expect(held()).toMatch(/^holds \d{3}\n$/);
   // Others take and give back; what is held stays.
   const taken = Math.min(...Array.from({ length: 5 }, () => uncountedBytes())) - before;
