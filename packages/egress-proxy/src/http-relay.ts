@@ -158,7 +158,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   private begin(response: ResponseHead, rest: Buffer): void {
     this.response = response;
     this.scanner = scannerFor(response.framing);
-    // A client of HTTP/1.0 knows no chunks. It is rare, so its answers end with the connection and keep their chunks from the server's side only.
+    // A client of HTTP/1.0 knows no chunks. Such clients are rare, so the connection is reset instead of decoding the answer.
     if (this.request.minor === 0 && response.framing.kind === "chunked") throw new Error("chunks for a client of HTTP/1.0");
     const close = !this.request.keepAlive || response.framing.kind === "close";
     this.toClient(forwardedResponse(response, { close }));

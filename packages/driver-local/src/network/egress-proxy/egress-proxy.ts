@@ -35,11 +35,6 @@ export class EgressProxy {
     this.options = options;
   }
 
-  /** True while the sandbox with this address has names among its rules. */
-  has(address: string): boolean {
-    return this.rules.has(address);
-  }
-
   /**
    * Puts the rules for names of a sandbox in force: when this resolves, open connections that they do not allow are cut. Without hosts the sandbox has none.
    * Throws `unavailable`, reason `egress_proxy`, when the proxy cannot be started or does not answer; nothing is open by name then.
