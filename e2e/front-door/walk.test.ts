@@ -25,6 +25,8 @@ const env = {
   BOXYARD_DATA: data,
   BOXYARD_CACHE: config.cacheDir,
   BOXYARD_LISTEN: "127.0.0.1:0",
+  // Nobody claims the range between the uninstall and the restore, so another platform could choose it: this range is tried last.
+  BOXYARD_NETWORK: "198.18.0.0/16",
   BOXYARD_REGISTRY: `${registry.host}/library`,
   BOXYARD_PRIVATE_REGISTRIES: `http://${registry.host}`,
 };

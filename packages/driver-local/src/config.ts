@@ -15,6 +15,11 @@ export interface LocalDriverConfig {
   readonly diskBandwidth?: number;
   /** The sandboxes' address range, when the operator set one (`BOXYARD_NETWORK`): the driver then chooses no other when it is in use. */
   readonly network?: string;
+  /**
+   * True: only to end the sandboxes and release what they have. When the range of addresses is in use by others, the driver opens with another one,
+   * which it does not write down. False by default.
+   */
+  readonly ending?: boolean;
   /** What all sandboxes together leave to the machine (`BOXYARD_RESERVE_*`); what is left out depends on the machine. */
   readonly reserve?: Reserve;
   /** How long an agent may take to answer after its start, in milliseconds; 10,000 by default. */

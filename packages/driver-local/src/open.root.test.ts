@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, rmdirSync } from "node:fs";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { readInstance } from "./setup/index.ts";
 import { writeInstance } from "./setup/instance-file.ts";
 import { TestMachine } from "./testing/machine.ts";
@@ -47,4 +47,15 @@ test("with sandboxes, the range is kept and the open fails with network_overlap"
   } finally {
     rmdirSync(sandbox);
   }
+}, 60_000);
+
+test("with sandboxes, they can be ended although the range is in use by others, and the file keeps the range", async () => {
+  await second.reopen();
+  await takeRangeOfFirst();
+  const sandbox = `${second.dataDir}/sandboxes/iaaaaaaaaaaaaaaaaaaaa`;
+  mkdirSync(sandbox);
+  await second.reopen({ ending: true });
+  expect(networkOf(second)).toBe(networkOf(first));
+  await second.destroyAll();
+  expect(existsSync(sandbox)).toBe(false);
 }, 60_000);

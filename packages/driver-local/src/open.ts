@@ -5,11 +5,11 @@ import type { LocalDriverConfig } from "./config.ts";
 import { fingerprint } from "./doctor/fingerprint.ts";
 import type { LocalDriver } from "./driver.ts";
 import { sweepMaking } from "./images/index.ts";
-import { openNetwork } from "./network/index.ts";
+import { claimRange, openNetwork } from "./network/index.ts";
 import type { SandboxNetworks } from "./parts.ts";
 import { isPoolReadOnly, openPool } from "./pool-storage/index.ts";
 import { forkServerFile, guestDirectory, type InstanceFile, readInstance } from "./setup/index.ts";
-import { chooseRangeAgain } from "./setup/range.ts";
+import { chooseRangeAgain, rangeForEnding } from "./setup/range.ts";
 import { ForkServer } from "./sys/fork-server/index.ts";
 
 /**
@@ -49,16 +49,27 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   }
 }
 
-/** Two data directories that were set up before either was opened may have the same range: the first to open uses it, the other chooses again. */
+/** Two data directories may have the same range, since claims end at a reboot: the first to open uses it, the other chooses again. */
 async function openNetworkOf(config: LocalDriverConfig, { instance, network }: InstanceFile, triesLeft = 3): Promise<SandboxNetworks> {
   const { dataDir, logger, clock } = config;
   try {
-    return await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...(clock && { clock }) });
+    const opened = await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...(clock && { clock }) });
+    // From now on the kernel knows the range; the claim is for the time without a server.
+    await claimRange(dataDir, () => network).catch((error: unknown) =>
+      logger.warn({ err: error }, "the range of addresses was not claimed"),
+    );
+    return opened;
   } catch (error) {
     const isTaken = isAppError(error) && error.reason === "network_overlap";
-    const chosen = isTaken && triesLeft > 0 && config.network === undefined ? chooseRangeAgain(dataDir) : undefined;
+    const chosen = isTaken && triesLeft > 0 ? await anotherRange(config) : undefined;
     if (!chosen) throw error;
     logger.warn({ err: error, network: chosen.network }, "the sandboxes' network is in use by now; another was chosen");
     return openNetworkOf(config, chosen, triesLeft - 1);
   }
+}
+
+/** Undefined when the range must stay: the operator has set it, or there are sandboxes that are to go on. */
+async function anotherRange({ dataDir, network, ending = false }: LocalDriverConfig): Promise<InstanceFile | undefined> {
+  if (ending) return rangeForEnding(dataDir);
+  return network === undefined ? chooseRangeAgain(dataDir) : undefined;
 }

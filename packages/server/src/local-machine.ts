@@ -36,12 +36,13 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
       if (args.includes("--tune")) process.stderr.write(`setup: ${await tuneMachine(settings())}\n`);
     },
     rebuildBase: () => rebuildBase(settings(), reporter()),
-    openDriver: async (logger) => {
+    openDriver: async (logger, { ending } = { ending: false }) => {
       await completeSetup(settings());
       const { dataDir, network, runtime, reserve, maxOpenFiles, diskBandwidth, wakeCache } = settings();
       return openLocalDriver({
         dataDir: dataDir,
         logger,
+        ending,
         ...(network && { network }),
         ...(runtime && { runtime }),
         ...(reserve && { reserve }),

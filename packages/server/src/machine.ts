@@ -20,7 +20,10 @@ export interface Machine {
   setUp(args: readonly string[]): Promise<void>;
   /** Builds the base template's files anew, and reports progress on standard error. */
   rebuildBase(): Promise<BaseTree>;
-  openDriver(logger: Logger): Promise<SandboxDriver>;
+  /**
+   * `ending`: only to end the sandboxes and release what they have. Then it opens although the range of addresses is in use by others.
+   */
+  openDriver(logger: Logger, options?: { readonly ending: boolean }): Promise<SandboxDriver>;
   /** Settings of this machine that template builds use. Their files go below `directory` in the sandbox, or where programs look for them. */
   buildSettings(directory: string, options: { readonly authorities: string }): Promise<BuildSettings>;
   /** Certificate authorities that sandboxes trust besides those of their images; `setting`: the value of BOXYARD_AUTHORITIES. */
@@ -37,7 +40,7 @@ export interface Machine {
    * Undoes the set-up, after the driver's release. Returns sentences for people that say what was kept. Repeatable. Throws `failed_precondition`,
    * reason `not_ours`, for a data directory that was not set up on this machine.
    */
-  uninstall(): readonly string[];
+  uninstall(): Promise<readonly string[]>;
   /** Observes the steps of transitions; tests inject faults with it. */
   readonly observer?: StepObserver;
 }

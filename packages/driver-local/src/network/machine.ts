@@ -96,12 +96,20 @@ export function candidateRanges(start: number): string[] {
 }
 
 /**
- * The first range of `candidateRanges(start)` that overlaps nothing on this machine. `failed_precondition`, reason `network_overlap`, when
- * all do.
+ * The first range of `candidateRanges(start)` that overlaps nothing on this machine and none of `claimed`. `failed_precondition`, reason
+ * `network_overlap`, when all do.
  */
-export function chooseFreeNetwork(netlink: NetlinkSocket, nameServers: readonly string[], start: number): string {
+export function chooseFreeNetwork(
+  netlink: NetlinkSocket,
+  nameServers: readonly string[],
+  start: number,
+  claimed: readonly string[],
+): string {
+  const taken = claimed.map(parseNetwork);
   for (const candidate of candidateRanges(start)) {
-    if (findOverlaps(netlink, parseNetwork(candidate), "", nameServers).length === 0) return candidate;
+    const network = parseNetwork(candidate);
+    if (taken.some((other) => overlaps(network, other))) continue;
+    if (findOverlaps(netlink, network, "", nameServers).length === 0) return candidate;
   }
   const message = "Every range we would choose is in use on this machine: set BOXYARD_NETWORK to a free IPv4 range (/16 is usual)";
   throw new AppError("failed_precondition", message, { reason: "network_overlap" });

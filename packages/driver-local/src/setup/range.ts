@@ -27,10 +27,19 @@ export function isRangeFree({ instance: name, network }: InstanceFile): boolean 
  * Chooses another range for a data directory whose range is in use by now: by a VPN, or by another data directory that was set up while neither had
  * a server. Undefined when the data directory has sandboxes; then nothing is changed.
  */
-export function chooseRangeAgain(dataDir: string): InstanceFile | undefined {
+export async function chooseRangeAgain(dataDir: string): Promise<InstanceFile | undefined> {
   const before = readInstance(dataDir);
   if (!before || hasSandboxes(dataDir)) return undefined;
-  const file = { ...before, network: chooseNetwork({ instance: before.instance }) };
+  const file = { ...before, network: await chooseNetwork({ instance: before.instance, dataDir }) };
   writeInstance(dataDir, file);
   return file;
+}
+
+/**
+ * A free range with which the sandboxes of a data directory can be ended although its own is in use by others; they need no addresses for that. It
+ * is not written down: sandboxes that are left keep their range.
+ */
+export async function rangeForEnding(dataDir: string): Promise<InstanceFile | undefined> {
+  const before = readInstance(dataDir);
+  return before && { ...before, network: await chooseNetwork({ instance: before.instance, dataDir }) };
 }

@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freeRange } from "../network/index.ts";
 import { unmountPool } from "../pool-storage/index.ts";
 import { readSetupConfig } from "./config.ts";
 import { copyPreparedPool } from "./prepared-pool.ts";
@@ -44,6 +45,7 @@ export async function makeTestDataDir(options: TestDataDirOptions = {}): Promise
   };
   const remove = async () => {
     await unmountPool(dataDir);
+    await freeRange(dataDir);
     rmSync(dataDir, { recursive: true, force: true });
   };
   try {

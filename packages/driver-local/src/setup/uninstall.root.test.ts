@@ -18,9 +18,9 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-test("the runtimes' state is removed also when the pool was unmounted by hand", () => {
+test("the runtimes' state is removed also when the pool was unmounted by hand", async () => {
   writeInstance(dataDir, { version: 1, instance: instanceName(dataDir), network: "10.9.0.0/16", poolSizeBytes: 1 });
   mountRuntimeState(dataDir);
-  uninstall({ dataDir, cacheDir: join(dataDir, "cache"), env: {} }, join(directory, "run"));
+  await uninstall({ dataDir, cacheDir: join(dataDir, "cache"), env: {} }, join(directory, "run"));
   expect(existsSync(dataDir)).toBe(false);
 });

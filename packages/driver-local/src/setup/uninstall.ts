@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { AppError } from "@boxyard/core";
-import { RUN_DIRECTORY } from "../network/index.ts";
+import { freeRange, RUN_DIRECTORY } from "../network/index.ts";
 import { isPoolMounted, poolPaths } from "../pool-storage/index.ts";
 import { unmountRuntimeState } from "../runtime/state-mount.ts";
 import { hasErrno } from "../sys/libc.ts";
@@ -25,7 +25,7 @@ export function isInstalled(dataDir: string): boolean {
  * at any line the next call goes on from there. Returns what was kept, in sentences for the user. Throws `failed_precondition`, reason `not_ours`,
  * and removes nothing, when the directory was not set up on this machine.
  */
-export function uninstall(config: SetupConfig, runDirectory = RUN_DIRECTORY): string[] {
+export async function uninstall(config: SetupConfig, runDirectory = RUN_DIRECTORY): Promise<string[]> {
   const { dataDir } = config;
   const own = readInstance(dataDir);
   if (!own)
@@ -40,6 +40,7 @@ export function uninstall(config: SetupConfig, runDirectory = RUN_DIRECTORY): st
   // When the pool was unmounted by hand, no driver has released this mount.
   unmountRuntimeState(dataDir);
   for (const name of readdirSync(dataDir)) if (OURS.test(name)) rmSync(`${dataDir}/${name}`, { recursive: true, force: true });
+  await freeRange(dataDir, runDirectory);
   for (const name of LAST) rmSync(`${dataDir}/${name}`, { force: true });
   if (!removeEmpty(dataDir)) kept.push(`Not ours, and left: ${readdirSync(dataDir).join(", ")} in ${dataDir}.`);
   if (!config.cacheDir.startsWith(`${dataDir}/`) && existsSync(config.cacheDir)) kept.push(`The cache ${config.cacheDir} is left.`);

@@ -104,7 +104,7 @@ export class TestMachine {
     this.open = undefined;
   }
 
-  async reopen(): Promise<void> {
+  async reopen(options: Pick<LocalDriverConfig, "ending"> = {}): Promise<void> {
     await this.close();
     const agentTimeoutMs = 10_000 * SLOWNESS;
     const { dataDir, runtime, faults, criuLimitMs, wakeCache, logger, diskBandwidth, reserve } = this;
@@ -115,6 +115,7 @@ export class TestMachine {
       logger,
       observer,
       agentTimeoutMs,
+      ...options,
       ...(runtime && { runtime }),
       ...(criuLimitMs && { criuLimitMs }),
       ...(wakeCache && { wakeCache }),
@@ -139,7 +140,7 @@ export class TestMachine {
   async destroyAll(): Promise<void> {
     this.faults.before = () => {};
     this.faults.after = () => {};
-    if (!this.open) await this.reopen();
+    if (!this.open) await this.reopen({ ending: true });
     for (const handle of await this.driver.list()) await this.driver.destroy(handle);
   }
 

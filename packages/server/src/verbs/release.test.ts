@@ -25,11 +25,17 @@ test("ends every sandbox, writes that to the store, and empties the quarantine",
   const store = await SqlStore.open({ file }, nodeIdOf(directory), openSealer(directory));
   await store.insertSandbox(record);
   await store.close();
-  const machine = { openDriver: async () => new FakeDriver(world) } as unknown as Machine;
+  const opened: unknown[] = [];
+  const openDriver = async (_logger: unknown, options: unknown) => {
+    opened.push(options);
+    return new FakeDriver(world);
+  };
+  const machine = { openDriver } as unknown as Machine;
   writeFileSync(join(directory, "orphans.json"), JSON.stringify({ version: 1, orphans: { [record.id]: { since: 1, cause: "damaged" } } }));
   const config = readConfig({ BOXYARD_DATA: directory, BOXYARD_LOG_LEVEL: "silent" });
   expect(orphans(config, 1).status).toBe("warn");
   expect(await release(config, machine, ["--sandboxes"])).toBe(0);
+  expect(opened).toEqual([{ ending: true }]);
   expect(orphans(config, 1).status).toBe("ok");
   const after = await SqlStore.open({ file }, nodeIdOf(directory), openSealer(directory));
   expect(await after.getSandbox(record.id)).toMatchObject({ state: "dead", reason: "released" });

@@ -17,8 +17,9 @@ export async function release(config: ServerConfig, machine: Machine, args: read
   const lock = lockDataDir(config.dataDir);
   const logger = serverLogger(config);
   try {
-    const driver = await machine.openDriver(logger);
-    if (args.includes("--sandboxes")) {
+    const ending = args.includes("--sandboxes");
+    const driver = await machine.openDriver(logger, { ending });
+    if (ending) {
       const store = await openStore(config).catch((error: unknown) => {
         const said = error instanceof Error ? error.message : String(error);
         console.error(`${said}. The sandboxes are ended anyway; the next server on this store finds that out by itself.`);

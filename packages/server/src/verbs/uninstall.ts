@@ -12,7 +12,7 @@ export async function uninstall(config: ServerConfig, machine: Machine): Promise
   const exitCode = machine.isInstalled() ? await release(config, machine, ["--sandboxes"]) : 0;
   if (exitCode !== 0) return exitCode;
   try {
-    for (const sentence of machine.uninstall()) console.error(sentence);
+    for (const sentence of await machine.uninstall()) console.error(sentence);
     return 0;
   } catch (error) {
     if (!isAppError(error) || error.reason !== "not_ours") throw error;

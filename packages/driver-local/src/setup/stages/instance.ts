@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
-import { chooseNetwork } from "../../network/index.ts";
+import { chooseNetwork, claimRange } from "../../network/index.ts";
 import { freeBytes, poolPaths, poolSize } from "../../pool-storage/index.ts";
 import { hasBothCopies, instanceName, readInstance, writeInstance } from "../instance-file.ts";
 import { hasSandboxes, isRangeFree } from "../range.ts";
@@ -20,7 +20,7 @@ export const instance: Stage = {
     const file = {
       version: 1,
       instance: instanceName(config.dataDir),
-      network: networkOf(config),
+      network: await networkOf(config),
       poolSizeBytes: poolSizeOf(config),
       ...(poolId !== undefined && { poolId }),
     } as const;
@@ -29,10 +29,10 @@ export const instance: Stage = {
   },
 };
 
-function networkOf({ dataDir, network }: SetupConfig): string {
+async function networkOf({ dataDir, network }: SetupConfig): Promise<string> {
   const before = readInstance(dataDir);
   const isAsked = before !== undefined && (network === undefined || network === before.network);
-  if (before && isAsked && (hasSandboxes(dataDir) || isRangeFree(before))) return before.network;
+  if (before && isAsked && (hasSandboxes(dataDir) || isRangeFree(before))) return claimRange(dataDir, () => before.network);
   if (before && hasSandboxes(dataDir)) {
     throw new AppError(
       "failed_precondition",
@@ -40,7 +40,7 @@ function networkOf({ dataDir, network }: SetupConfig): string {
       { reason: "sandboxes_left" },
     );
   }
-  return chooseNetwork({ instance: instanceName(dataDir), ...(network !== undefined && { wanted: network }) });
+  return chooseNetwork({ instance: instanceName(dataDir), dataDir, ...(network !== undefined && { wanted: network }) });
 }
 
 /** An existing pool keeps its size. */
