@@ -23,7 +23,7 @@ const MOVE_BYTES = 2 << 20;
 /** Buffer in which `writeBoth` joins two small pieces. Unused between calls. */
 const SCRATCH = new Uint8Array(32 << 10);
 
-/** One TCP connection. Bytes that the kernel does not take at once are queued; the result of `write` tells the caller to pause its source. */
+/** One TCP connection, with or without TLS. Bytes that the kernel does not take at once are queued; the result of `write` tells the caller to pause its source. */
 export class Connection {
   owner: ConnectionOwner | undefined;
   /** Monotonic ms after which the sweep of idle connections closes this one. Infinity: never. */
@@ -43,6 +43,12 @@ export class Connection {
   private ending = false;
   private halfClosing = false;
   private paused = false;
+  private readonly tls: boolean;
+
+  /** `tls`: the socket is one with TLS. */
+  constructor(tls = false) {
+    this.tls = tls;
+  }
 
   attach(socket: Socket<Connection>): void {
     this.socket = socket;
@@ -102,7 +108,18 @@ export class Connection {
    * while `target` is behind; if it is behind afterwards, the caller should pause until it drains.
    */
   moveTo(target: Connection, limit: number): number {
-    if (this.closed || target.closed || target.isBehind || target.ending || target.halfClosing || limit < BULK_BYTES) return 0;
+    // What the kernel holds of a connection with TLS is encrypted.
+    if (
+      this.tls ||
+      target.tls ||
+      this.closed ||
+      target.closed ||
+      target.isBehind ||
+      target.ending ||
+      target.halfClosing ||
+      limit < BULK_BYTES
+    )
+      return 0;
     const { taken, rest } = moveInKernel(this.descriptor, target.descriptor, Math.min(limit, MOVE_BYTES));
     if (rest) target.writeBorrowed(rest);
     return taken;

@@ -18,6 +18,8 @@ export interface UpstreamTarget {
   readonly port: number;
   /** Tried when the host refuses the connection. */
   readonly inside?: ConnectInside | undefined;
+  /** The server speaks TLS. Its certificate is not checked: the address says which server it is. */
+  readonly tls?: boolean;
 }
 
 interface Idle {
@@ -26,6 +28,8 @@ interface Idle {
 }
 
 const CONNECT_MS = 10_000;
+/** Without this option Bun ends a connection whose certificate it cannot verify. */
+const WITH_TLS = { tls: { rejectUnauthorized: false } };
 const MAX_IDLE_PER_TARGET = 32;
 
 /**
@@ -81,20 +85,20 @@ export class UpstreamPool {
   }
 
   /** Opens a connection; the owner is called with the result. Fails after ten seconds. */
-  connect({ host, port, inside }: UpstreamTarget, owner: UpstreamOwner): Connection {
-    const connection = new Connection();
+  connect({ host, port, inside, tls = false }: UpstreamTarget, owner: UpstreamOwner): Connection {
+    const connection = new Connection(tls);
     connection.owner = owner;
     let settled = false;
     const fail = (error: unknown) => {
       if (settled) return;
       settled = true;
       clearTimeout(timer);
-      connection.closed = true;
+      connection.destroy();
       owner.onSettled();
       owner.onConnectFailed(error);
     };
     const timer = setTimeout(() => fail(new Error("connecting took too long")), CONNECT_MS);
-    const open = (socket: Socket<Connection>) => {
+    const ready = (socket: Socket<Connection>) => {
       if (settled) return void socket.terminate();
       settled = true;
       clearTimeout(timer);
@@ -107,7 +111,8 @@ export class UpstreamPool {
       if (connection.closed) return void socket.terminate();
       owner.onConnected();
     };
-    const options = { data: connection, allowHalfOpen: true, socket: { ...Connection.handlers, open } };
+    const begin = tls ? afterHandshake(ready, fail) : { open: ready };
+    const options = { data: connection, allowHalfOpen: true, ...(tls ? WITH_TLS : {}), socket: { ...Connection.handlers, ...begin } };
     let isRefused = false;
     const refused = (error: unknown) => {
       // Bun reports a refusal twice.
@@ -149,6 +154,17 @@ export class UpstreamPool {
     else this.idle.set(key, left);
   }
 }
+
+/** Handlers of a connection that is ready once TLS is. Any certificate will do, so what the handshake says of it is not looked at. */
+const afterHandshake = (ready: (socket: Socket<Connection>) => void, fail: (error: unknown) => void) => ({
+  // So that a client that goes meanwhile ends it.
+  open: (socket: Socket<Connection>) => socket.data.attach(socket),
+  handshake: ready,
+  close: (socket: Socket<Connection>) => {
+    fail(new Error("the server ended the connection before TLS began"));
+    Connection.handlers.close(socket);
+  },
+});
 
 /** Connects by `inside`, for a server that listens on loopback only. `take` gives the options of the connection; undefined if it is no longer wanted. */
 async function connectInside(

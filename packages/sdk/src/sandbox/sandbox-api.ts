@@ -54,6 +54,8 @@ export interface NetworkOptions extends EgressRules {
   readonly allowPublicTraffic?: boolean | undefined;
   /** `Host` header that programs in the sandbox get; `${PORT}` in it is replaced by the port. */
   readonly maskRequestHost?: string | undefined;
+  /** Ports of the sandbox whose programs speak TLS, 256 at most. Their certificates are not checked; addresses of ports stay as they are. */
+  readonly httpsPorts?: readonly number[] | undefined;
 }
 
 /** Replaces all egress rules; a list that is omitted becomes empty. */

@@ -118,6 +118,15 @@ describe("errors", () => {
     ],
     [
       "POST",
+      "/v2/sandboxes",
+      { templateID: "base", network: { httpsPorts: [443, 49983] } },
+      {},
+      400,
+      "network.httpsPorts: 49983 is the port of the sandbox's agent, which speaks no TLS",
+    ],
+    ["POST", "/v2/sandboxes", { templateID: "base", network: { httpsPorts: [65536] } }, {}, 400, "network.httpsPorts: 65536 is no port"],
+    [
+      "POST",
       "/sandboxes",
       { templateID: "base", volumeMounts: [{ name: "v", path: "/v" }] },
       {},

@@ -16,7 +16,7 @@ import { type ProxyProblem, problemResponse, problems } from "./answers.ts";
 import type { ExchangeEdit } from "./exchange-edit.ts";
 import { keepMs } from "./keep.ts";
 import type { Flight, Route } from "./route-table.ts";
-import { headForSandbox, mayReuse } from "./sandbox-request.ts";
+import { headForSandbox, mayReuse, upstreamOf } from "./sandbox-request.ts";
 
 const MAX_INTERIM = 32;
 
@@ -70,9 +70,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     }
     this.client.pauseBody();
     this.isConnecting = true;
-    const { host, agentPort, inside } = this.route;
-    const isAgent = this.port === AGENT_PORT;
-    this.upstream = this.pool.connect({ host, port: isAgent ? agentPort : this.port, ...(isAgent ? {} : { inside }) }, this);
+    this.upstream = this.pool.connect(upstreamOf(this.route, this.port), this);
   }
 
   // The client's side.

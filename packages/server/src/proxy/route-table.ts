@@ -13,6 +13,8 @@ export interface Route {
   readonly trafficToken?: string;
   /** Host header that the sandbox's own ports see; `${PORT}` stands for the port. */
   readonly maskHost?: string;
+  /** The sandbox's own ports that speak TLS. */
+  readonly httpsPorts?: readonly number[];
   /** Connects to a port on a loopback address inside; resolves with undefined when nothing listens there. Absent where the driver cannot do it. */
   readonly inside?: ConnectInside;
   /** Requests in flight, which end with this incarnation. */

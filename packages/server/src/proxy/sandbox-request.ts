@@ -1,4 +1,4 @@
-import { forwardedRequest, type OtherHost, type RequestHead } from "@boxyard/http1";
+import { forwardedRequest, type OtherHost, type RequestHead, type UpstreamTarget } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 import type { ExchangeEdit } from "./exchange-edit.ts";
 import type { Route } from "./route-table.ts";
@@ -13,6 +13,12 @@ const PORT_MARK = "$" + "{PORT}";
 export function mayReuse(request: RequestHead, port: number): boolean {
   if (request.minor === 0 || request.upgrade !== undefined) return false;
   return port === AGENT_PORT || request.method === "GET" || request.method === "HEAD";
+}
+
+/** Where a port of a sandbox is reached, and how. */
+export function upstreamOf({ host, agentPort, inside, httpsPorts }: Route, port: number): UpstreamTarget {
+  if (port === AGENT_PORT) return { host, port: agentPort };
+  return { host, port, inside, tls: httpsPorts?.includes(port) ?? false };
 }
 
 /** The head of a request as the sandbox gets it. */

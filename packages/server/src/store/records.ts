@@ -80,6 +80,8 @@ export interface SandboxSettings {
   readonly egress: EgressPolicy;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
+  /** Ports inside that speak TLS. */
+  readonly httpsPorts?: readonly number[];
   /** What happens when its time is over, and when a request comes while it is paused; by default the end kills it. */
   readonly lifecycle?: Lifecycle;
   /** What the pause has kept; set while the sandbox pauses, is paused or resumes. */

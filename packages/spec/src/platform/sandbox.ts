@@ -16,7 +16,9 @@ const NetworkConfig = z
       .meta({ description: "Addresses and networks that are denied, 256 at most; `0.0.0.0/0` denies all" }),
     egressProxy: z.looseObject({}).nullish(),
     maskRequestHost: z.string().nullish(),
-    httpsPorts: z.array(z.int()).nullish(),
+    httpsPorts: z.array(z.int()).nullish().meta({
+      description: "Ports inside that speak TLS, 256 at most; their certificates are not checked. Their addresses stay as they are",
+    }),
     dnsServers: z
       .array(z.string())
       .nullish()

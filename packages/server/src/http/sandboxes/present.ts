@@ -64,6 +64,7 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, { tokens, 
     network: {
       allowPublicTraffic: settings.allowPublicTraffic,
       ...(settings.maskRequestHost === undefined ? {} : { maskRequestHost: settings.maskRequestHost }),
+      ...(settings.httpsPorts && { httpsPorts: [...settings.httpsPorts] }),
       ...(settings.egress.allowOut && { allowOut: [...settings.egress.allowOut] }),
       ...(settings.egress.denyOut && { denyOut: [...settings.egress.denyOut] }),
       ...(settings.egress.dnsServers && { dnsServers: [...settings.egress.dnsServers] }),

@@ -10,6 +10,7 @@ import {
   parseHostRule,
   parseRange,
 } from "@boxyard/driver";
+import { AGENT_PORT } from "@boxyard/spec";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { Lifecycle, TemplateVersion } from "../../store/index.ts";
 import type { CreateSandbox } from "./new-record.ts";
@@ -19,6 +20,7 @@ const absent = (field: string) => refuse(`${field}: this server does not have th
 
 /** True for names that the kernel's form `NAME=value` can hold. */
 const isEnvName = (name: string) => name !== "" && !name.includes("=") && !name.includes("\0");
+const MAX_HTTPS_PORTS = 256;
 const MAX_MAP_BYTES = 128 << 10;
 const isEmpty = (value: unknown) => value === null || (typeof value === "object" && Object.keys(value).length === 0);
 
@@ -36,7 +38,7 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
   // `mcp` is taken as it is: the client starts the gateway itself, and says what is wrong when the template has none (docs/contract/platform.md, MCP).
   (b) => (Object.values(b.iam ?? {}).some((member) => !isEmpty(member)) ? absent("iam") : undefined),
   ({ network }) => (network ? checkEgress(network) : undefined),
-  (b) => (b.network?.httpsPorts?.length ? absent("network.httpsPorts") : undefined),
+  (b) => checkHttpsPorts(b.network?.httpsPorts ?? []),
   (b) =>
     b.network?.maskRequestHost && !isHost(b.network.maskRequestHost) ? refuse("network.maskRequestHost: must be host[:port]") : undefined,
   (b) => {
@@ -95,6 +97,15 @@ export function parseEgress(wanted: { allow_internet_access?: boolean | null | u
   return policy;
 }
 
+function checkHttpsPorts(ports: readonly number[]): AppError | undefined {
+  if (ports.length > MAX_HTTPS_PORTS) return refuse(`network.httpsPorts: more than ${MAX_HTTPS_PORTS} entries`);
+  const bad = ports.find((port) => port < 1 || port > 65535);
+  if (bad !== undefined) return refuse(`network.httpsPorts: ${bad} is no port`);
+  if (ports.includes(AGENT_PORT))
+    return refuse(`network.httpsPorts: ${AGENT_PORT} is the port of the sandbox's agent, which speaks no TLS`);
+  return undefined;
+}
+
 const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
 
 /** Checks the body of a create and makes the request of it. Throws `invalid_argument`, whose message begins with the field. */
@@ -117,6 +128,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
       egress: parseEgress(body),
       allowPublicTraffic: network?.allowPublicTraffic !== false,
       ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
+      ...(network?.httpsPorts?.length ? { httpsPorts: [...new Set(network.httpsPorts)] } : {}),
       ...(body.autoPause || body.autoResume?.enabled ? { lifecycle: lifecycleOf(body) } : {}),
     },
   };

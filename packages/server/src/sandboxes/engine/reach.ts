@@ -92,6 +92,7 @@ export class Reach {
       agentPort,
       accessToken: tokens.access(id),
       ...(settings.maskRequestHost === undefined ? {} : { maskHost: settings.maskRequestHost }),
+      ...(settings.httpsPorts && { httpsPorts: settings.httpsPorts }),
       ...(driver.capabilities.loopback && {
         inside: (port: number, signal: AbortSignal) => driver.connectInside(handle, port, signal),
       }),
