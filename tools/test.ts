@@ -94,7 +94,7 @@ async function runSuite(suite: Suite, common: Common, runId: string, broken: rea
   console.log(`${tally.failed > 0 ? "✗" : "✓"} ${suite.name.padEnd(11)} ${counts.padEnd(36)} ${seconds.padStart(8)}${cpu}`);
   for (const skip of tally.skipped) console.log(`  skipped ${skip.name}: ${skip.reason}`);
   if (tally.output && (tally.failed > 0 || common.verbose)) console.log(tally.output.trimEnd().replace(/^/gm, "    "));
-  return tally;
+  return tally.failed > 0 && !tally.failures?.length ? { ...tally, failures: [{ name: suite.name, output: tally.output }] } : tally;
 }
 
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, interruptAll);

@@ -86,7 +86,8 @@ test("what a failed file has left is removed before its second run", async () =>
   const context = { ...around(), command } as unknown as SuiteContext;
   const tally = await bunTestEach(context, ["a.test.ts"], { testLimitMs: 1 });
   expect(calls).toEqual(["test", "release", "setup", "test"]);
-  expect(tally).toMatchObject({ passed: 1, failed: 0, unstable: ["a.test.ts"] });
+  const failures = [{ name: "a.test.ts", output: "text" }];
+  expect(tally).toMatchObject({ passed: 1, failed: 0, files: 1, unstable: ["a.test.ts"], failures });
 });
 
 function writeReport(argv: readonly string[], text: string): void {
@@ -115,7 +116,7 @@ test("of files that run together, the failed ones run a second time, and the oth
   );
   const tally = await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 });
   expect(runs).toEqual([["a.test.ts", "b.test.ts"], ["b.test.ts"]]);
-  expect(tally).toMatchObject({ passed: 2, failed: 0, unstable: ["b.test.ts"] });
+  expect(tally).toMatchObject({ passed: 2, failed: 0, files: 2, unstable: ["b.test.ts"], failures: [{ name: "b.test.ts" }] });
 });
 
 test("a file that fails twice has failed", async () => {
@@ -123,8 +124,23 @@ test("a file that fails twice has failed", async () => {
   expect(await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 })).toMatchObject({
     passed: 1,
     failed: 1,
+    files: 2,
     unstable: [],
+    failures: [{ name: "b.test.ts", output: "text" }],
   });
+});
+
+test("the failure of one file of several is what was printed of that file", async () => {
+  const output =
+    "bun test v1\n\na.test.ts:\n(pass) works [1.00ms]\n\nb.test.ts:\nerror: broken\n(fail) works\n\nc.test.ts:\n(pass) works\n\n 2 pass\n";
+  const command = async (argv: readonly string[]) => {
+    const files = argv.filter((word) => word.startsWith("./")).map((word) => word.slice(2));
+    writeReport(argv, files.map((file) => testCase(file, file === "b.test.ts")).join(""));
+    return { ...ended(1), output };
+  };
+  const context = { ...around(), command } as unknown as SuiteContext;
+  const { failures } = await bunTestTogether(context, ["a.test.ts", "b.test.ts", "c.test.ts"], { testLimitMs: 1 });
+  expect(failures).toEqual([{ name: "b.test.ts", output: "b.test.ts:\nerror: broken\n(fail) works\n" }]);
 });
 
 test("after a crash before the first test all files run a second time", async () => {

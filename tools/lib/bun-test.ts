@@ -73,14 +73,25 @@ async function report(context: SuiteContext, files: readonly string[], options: 
 export async function bunTestTogether(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
   const { result, cases } = await report(context, files, options);
   const first = tallyReport(result, cases, context);
-  if (first.failed === 0) return first;
+  if (first.failed === 0) return { ...first, files: files.length };
   const failed = files.filter((file) => cases.some((test) => test.file === file && test.outcome === "failed"));
-  if (failed.length === 0) return again(context, files, options, first);
+  if (failed.length === 0) return { ...(await again(context, files, options, first)), files: files.length };
   const kept = cases.filter((test) => !failed.includes(test.file));
   const rest = kept.length > 0 ? [tallyReport({ ...result, exitCode: 0 }, kept, context)] : [];
   const seconds: Tally[] = [];
-  for (const file of failed) seconds.push(await again(context, [file], options, first));
-  return addTallies([...rest, ...seconds]);
+  for (const file of failed) {
+    seconds.push(await again(context, [file], options, { ...first, output: sectionOf(first.output, file) }));
+  }
+  return { ...addTallies([...rest, ...seconds]), files: files.length };
+}
+
+/** What `bun test` printed of one file of several: the lines from its name on. The whole output if its name is not in it. */
+function sectionOf(output: string, file: string): string {
+  const lines = output.split("\n");
+  const start = lines.indexOf(`${file}:`);
+  if (start < 0) return output;
+  const length = lines.slice(start + 1).findIndex((line) => /^\S+\.test\.ts:$/.test(line));
+  return lines.slice(start, length < 0 ? undefined : start + 1 + length).join("\n");
 }
 
 /** Runs each file in a process of its own, on the lanes that all suites share. A file that hangs or crashes does not affect the others. */
@@ -94,10 +105,10 @@ async function oneFile(context: SuiteContext, file: string, options: EachOptions
   if (context.interrupted.aborted) return failedOne(`${file}: not run: the run was interrupted`);
   const startedAt = performance.now();
   const here = { ...options, env: { ...options.env, ...use.env } };
-  let tally = await bunTest(context, [file], here);
+  let tally: Tally = { ...(await bunTest(context, [file], here)), files: 1 };
   // What a failed file leaves behind is removed before the next file begins, and before its own second run.
   const tidy = () => tidyUp(context, here.env, use.isOnly);
-  if (tally.failed > 0) tally = await again(context, [file], here, tally, tidy);
+  if (tally.failed > 0) tally = { ...(await again(context, [file], here, tally, tidy)), files: 1 };
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const cpu = ((tally.cpuMs ?? 0) / 1000).toFixed(1);
   const name = `${file}${options.label ?? ""}`;
@@ -120,15 +131,16 @@ async function again(
   const name = files.length === 1 ? files[0] : `all ${files.length} files`;
   const failure = first.output.trimEnd().replace(/^/gm, "    ");
   if (context.interrupted.aborted) return first;
+  const failures = [{ name: `${name}`, output: first.output }];
   context.say(`  ~ ${name}  ${first.failed} failed, trying once more\n${failure}`);
   await tidy();
   const second = await bunTest(context, files, options);
   if (second.failed > 0) {
     await tidy();
-    return second;
+    return { ...second, failures };
   }
   context.say(`  ~ ${name}  UNSTABLE: passed the second time`);
-  return { ...second, unstable: [`${name}`] };
+  return { ...second, unstable: [`${name}`], failures };
 }
 
 function readReport(path: string): TestCase[] {

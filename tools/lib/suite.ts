@@ -10,6 +10,13 @@ export interface Skip {
   readonly reason: string;
 }
 
+/** What failed at first: a test file, also one that passed the second time, or a suite without files. */
+export interface Failure {
+  readonly name: string;
+  /** What was printed when it failed the first time. */
+  readonly output: string;
+}
+
 /** The result of a suite. Each check and each test case counts as one. */
 export interface Tally {
   readonly passed: number;
@@ -19,6 +26,10 @@ export interface Tally {
   readonly output: string;
   /** Test files that failed, and passed the second time. */
   readonly unstable?: readonly string[];
+  /** How many test files ran; a file counts once. */
+  readonly files?: number;
+  /** Printed again at the end of the run, because CI keeps only the end of its output. */
+  readonly failures?: readonly Failure[];
   /** CPU time of the commands of the suite and of their descendants. Absent if the suite started no command. */
   readonly cpuMs?: number;
 }
@@ -86,6 +97,8 @@ export function addTallies(tallies: readonly Tally[]): Tally {
     failed: tallies.reduce((sum, tally) => sum + tally.failed, 0),
     skipped: tallies.flatMap((tally) => tally.skipped),
     unstable: tallies.flatMap((tally) => tally.unstable ?? []),
+    files: tallies.reduce((sum, tally) => sum + (tally.files ?? 0), 0),
+    failures: tallies.flatMap((tally) => tally.failures ?? []),
     output: tallies
       .map((tally) => tally.output.trimEnd())
       .filter(Boolean)
