@@ -14,6 +14,7 @@ export const generators: readonly Generator[] = [
   { script: "packages/spec/src/config/write-document.ts", output: "docs/configuration.md" },
   { script: "packages/sdk/src/publish/write-reference.ts", output: "docs/sdk.md" },
   { script: "tools/generate/access.ts", output: "docs/contract/access.md" },
+  { script: "tools/generate/operations.ts", output: "docs/contract/operations.md" },
   // After the documents that they read.
   { script: "tools/generate/llms.ts", output: "packages/server/src/generated" },
   { script: "tools/generate/skill.ts", output: "docs/skills/boxyard/SKILL.md" },

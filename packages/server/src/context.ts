@@ -34,6 +34,7 @@ import { MOST_FORMER } from "./sandboxes/engine/names.ts";
 import { Operations } from "./sandboxes/engine/operations.ts";
 import type { EngineNeeds } from "./sandboxes/engine/parts.ts";
 import { NamedSandboxes } from "./sandboxes/names/named-sandboxes.ts";
+import { Nodes } from "./sandboxes/nodes.ts";
 import { Observations } from "./sandboxes/observations.ts";
 import type { Choose, Node, Placement } from "./sandboxes/placement.ts";
 import { Resizing } from "./sandboxes/resources/resizing.ts";
@@ -171,7 +172,9 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     store,
     templates,
     ...made,
+    run: crypto.randomUUID(),
     sandboxes: service,
+    nodes: new Nodes({ placement, sandboxes, service, store }),
     resizing: new Resizing({ engine, admission }),
     named: new NamedSandboxes({ engine, sandboxes: service, clock }),
     observations: new Observations({ ...serving, history, liveness, logs: sandboxLogs }),

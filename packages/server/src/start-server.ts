@@ -73,7 +73,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   await modules.start("engine", { start: () => engine.start() });
   await modules.start("builds", { start: () => context.builds.beginTidying(), stop: () => context.builds.close() });
   const app = createApp(context);
-  const api = logged((request, call) => app.fetch(request, call), logger, clock, context.instruments);
+  const api = logged((request, call) => app.fetch(request, call), { ...context, clock });
   const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };
   const watches = [sampler, liveness, sweep];
   await modules.start("watches", {

@@ -18,6 +18,7 @@ import { REQUEST_ID } from "./log.ts";
 import { type McpServices, mcp } from "./mcp.ts";
 import { type MetricServices, mountMetrics } from "./metrics/index.ts";
 import { scrape } from "./metrics/scrape.ts";
+import { mountNodes, type NodeServices } from "./nodes/index.ts";
 import { type Api, type ApiBindings, mount } from "./route.ts";
 import { mountSandboxes } from "./sandboxes/index.ts";
 import type { SandboxServices } from "./sandboxes/services.ts";
@@ -38,6 +39,7 @@ export interface ApiServices
     VolumeContentServices,
     MetricServices,
     EventServices,
+    Pick<NodeServices, "nodes" | "run">,
     DashboardServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
@@ -45,7 +47,7 @@ export interface ApiServices
   readonly credentials: Credentials;
   readonly teams: Teams;
   readonly logger: Logger;
-  readonly store: Pick<Store, "health" | "teamSlug">;
+  readonly store: Pick<Store, "health" | "teamSlug" | "templates">;
   readonly instruments: Instruments;
 }
 
@@ -63,6 +65,7 @@ export function createApp(context: ApiServices): Api {
   mountTemplates(app, context);
   mountKeys(app, context);
   mountTeams(app, context);
+  mountNodes(app, context);
   mountMetrics(app, context);
   mountEvents(app, context);
   mountVolumes(app, context);

@@ -33,9 +33,8 @@ const PLAIN: ReadonlySet<string> = new Set(
   `metadata envVars allow_internet_access autoPause autoPauseMemory autoResume network mcp iam timeout secure memory duration allowOut denyOut egressProxy
   dnsServers rules requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
   onBuildDone startCmd readyCmd restrictions startFromMemory secrets stages reference registry scopes expiresAt slug state order startedAfter limit start
-  metric to action end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources`.split(
-    /\s+/,
-  ),
+  metric to action end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources
+  dockerfile`.split(/\s+/),
 );
 
 let s: TestServer;
@@ -96,6 +95,7 @@ beforeAll(async () => {
     fromArchive: { theirs: "a".repeat(64), unknown: "b".repeat(64) },
     template: { theirs: "victim/kept", unknown: "victim/nothing" },
     sandbox_ids: { theirs: sandbox.sandboxID, unknown: "i00000000000000000000" },
+    nodeID: { theirs: "home", unknown: "other" },
     nextToken: { theirs: theirs.page, unknown: mine.page },
     volumeMounts: { theirs: "data-of-victim", unknown: "nothing" },
   } satisfies Record<string, Reference>);
@@ -164,6 +164,9 @@ const BODIES: Readonly<Record<string, object>> = {
   "patch /sandboxes/{sandboxID}/resources": { memoryMB: 256 },
   "post /v3/templates": { name: "mine" },
   "post /templates/tags": { target: "built", tags: ["x"] },
+  "post /templates": { alias: "mine", dockerfile: "FROM base" },
+  "post /templates/{templateID}": { dockerfile: "FROM base" },
+  "post /v2/templates": { alias: "mine" },
   "delete /templates/tags": { name: "built", tags: ["x"] },
   "post /api-keys": { name: "more" },
   "patch /api-keys/{apiKeyID}": { name: "more" },

@@ -6,12 +6,19 @@ import type { ApiHandler } from "../proxy/api-exchange.ts";
 /** Header with the id of a request. Answers have it, and so does the request as handlers see it; a value that the client has sent is replaced. */
 export const REQUEST_ID = "X-Request-Id";
 
+interface LoggedParts {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly instruments: Pick<Instruments, "request">;
+  /** Id of this run of the server. */
+  readonly run: string;
+}
+
 /**
  * Gives every request an id, which its answer repeats, and logs one line for the request, without query, headers and bodies.
  * Answers also name this run of the server, so that a client whose stream was cut can tell a restart from a bad network.
  */
-export function logged(handler: ApiHandler, logger: Logger, clock: Clock, instruments?: Pick<Instruments, "request">): ApiHandler {
-  const run = crypto.randomUUID();
+export function logged(handler: ApiHandler, { logger, clock, instruments, run }: LoggedParts): ApiHandler {
   return async (request, call) => {
     const startedAt = clock.monotonic();
     const requestId = crypto.randomUUID();
@@ -20,7 +27,7 @@ export function logged(handler: ApiHandler, logger: Logger, clock: Clock, instru
     response.headers.set(REQUEST_ID, requestId);
     response.headers.set("X-Server-Run", run);
     const ms = Math.round((clock.monotonic() - startedAt) * 100) / 100;
-    instruments?.request(request.method, response.status, ms);
+    instruments.request(request.method, response.status, ms);
     const line = { requestId, method: request.method, path: new URL(request.url).pathname.slice(0, 200), status: response.status, ms };
     logger[request.method === "GET" && response.status < 400 ? "debug" : "info"](line, "request");
     return response;

@@ -16,6 +16,8 @@ export interface Timings {
  */
 export class Instruments implements Timings {
   readonly registry = new Registry();
+  /** Creates of sandboxes since the start of the server. */
+  readonly creates = { ok: 0, failed: 0 };
   private readonly transitions: Histogram<"transition" | "result">;
   private readonly steps: Histogram<"transition" | "step">;
   private readonly requests: Histogram<"method" | "status">;
@@ -67,6 +69,7 @@ export class Instruments implements Timings {
   }
 
   transition(transition: string, ms: number, isOk: boolean): void {
+    if (transition === "create") this.creates[isOk ? "ok" : "failed"]++;
     this.transitions.observe({ transition, result: isOk ? "ok" : "failed" }, ms / 1000);
   }
 

@@ -28,6 +28,13 @@ export interface CatalogDeps {
   readonly slugOf: (teamId: TeamId) => Promise<string>;
 }
 
+/** What a request asks of a build. */
+interface Asked {
+  readonly wanted: NewTemplate;
+  readonly tags: readonly string[];
+  readonly waiting: readonly BuildRecord[];
+}
+
 const refuse = (field: string, text: string, reason: string) => new AppError("invalid_argument", `${field}: ${text}`, { reason });
 
 /** Requests, tags, publishes and deletes templates. */
@@ -46,18 +53,45 @@ export class Catalog {
     const reference = given === undefined ? undefined : await ownName(this.deps, teamId, given, field);
     this.refuseSnapshots(teamId, reference?.name, field);
     const tags = tagsOf(reference?.tag, wanted.tags ?? [], field);
-    const waiting = (await store.templates.listBuildsIn(["waiting"])).filter(
-      (build) => templates.get(build.templateId)?.record.teamId === teamId,
-    );
-    if (waiting.length >= MAX_WAITING) {
-      throw new AppError("resource_exhausted", `${MAX_WAITING} builds wait to be started already`, { reason: "too_many_builds" });
-    }
+    const waiting = await this.waitingOf(teamId);
     const owned = templates.ofTeam(teamId);
     if (reference === undefined || !owned.some(({ record }) => record.name === reference.name))
       this.deps.checkTemplates(teamId, owned.length + 1);
-    const now = clock.now();
     const named = reference === undefined ? {} : { name: reference.name };
-    const template = await store.templates.add({ id: newTemplateId(), teamId, ...named, now });
+    const template = await store.templates.add({ id: newTemplateId(), teamId, ...named, now: clock.now() });
+    return { template, build: await this.addBuild(template, { wanted, tags, waiting }) };
+  }
+
+  /**
+   * Registers another build of a template that the team has, under the tag `default`. Throws `not_found`; `permission_denied`; `invalid_argument` for an
+   * alias that is not the template's name; `already_exists` for a snapshot.
+   */
+  async requestAgain(teamId: TeamId, text: string, wanted: NewTemplate): Promise<{ template: TemplateRecord; build: BuildRecord }> {
+    const { record } = this.deps.templates.findOwn(teamId, text, "templateID");
+    this.refuseSnapshots(teamId, record.name, "templateID");
+    if (wanted.alias !== undefined && (await ownName(this.deps, teamId, wanted.alias, "alias")).name !== record.name) {
+      throw refuse("alias", `the template's name is '${record.name ?? record.id}', and a build does not change it`, "name_stays");
+    }
+    const waiting = await this.waitingOf(teamId);
+    return { template: record, build: await this.addBuild(record, { wanted, tags: [DEFAULT_TAG], waiting }) };
+  }
+
+  /** Builds of a team that were requested and not started. Throws `resource_exhausted` when there can be no more. */
+  private async waitingOf(teamId: TeamId): Promise<BuildRecord[]> {
+    const { store, templates } = this.deps;
+    const all = await store.templates.listBuildsIn(["waiting"]);
+    const waiting = all.filter((build) => templates.get(build.templateId)?.record.teamId === teamId);
+    if (waiting.length < MAX_WAITING) return waiting;
+    throw new AppError("resource_exhausted", `${MAX_WAITING} builds wait to be started already`, {
+      reason: "too_many_builds",
+      details: { limit: "waitingBuilds", value: MAX_WAITING },
+    });
+  }
+
+  /** Adds a build to a template; it replaces those of `waiting` that have the same tags. */
+  private async addBuild(template: TemplateRecord, { wanted, tags, waiting }: Asked): Promise<BuildRecord> {
+    const { store, templates, clock } = this.deps;
+    const now = clock.now();
     const build: BuildRecord = {
       id: newBuildId(),
       templateId: template.id,
@@ -74,7 +108,7 @@ export class Catalog {
     await store.templates.addBuild(build);
     await templates.refresh(template.id);
     await this.replaceWaiting(waiting, build);
-    return { template, build };
+    return build;
   }
 
   /** Makes tags point to the build that `target` means. Throws `not_found`, `permission_denied`, `invalid_argument`. */

@@ -797,3 +797,125 @@ export type TemplateTagAssignments = {
   readonly data: readonly TagAssignment[];
   readonly nextCursor: string | null;
 };
+
+export type TemplateLegacy = {
+  readonly templateID: string;
+  readonly public: boolean;
+  readonly aliases: readonly string[];
+  readonly names: readonly string[];
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly lastSpawnedAt: string | null;
+  readonly spawnCount: number;
+  readonly buildID: string;
+  readonly cpuCount: number;
+  readonly memoryMB: number;
+  readonly diskSizeMB: number;
+  readonly createdBy: {
+    readonly id: string;
+    readonly email: string;
+  } | null;
+  readonly buildCount: number;
+  readonly envdVersion: string;
+  readonly buildStatus: TemplateBuildStatus;
+  readonly filesMissing?: boolean | undefined;
+};
+
+export type TemplateBuildRequest = {
+  readonly alias?: string | undefined;
+  readonly dockerfile: string;
+  readonly teamID?: string | undefined;
+  readonly startCmd?: string | undefined;
+  readonly readyCmd?: string | undefined;
+  readonly cpuCount?: number | undefined;
+  readonly memoryMB?: number | undefined;
+};
+
+export type TemplateBuildRequestV2 = {
+  readonly alias: string;
+  readonly teamID?: string | undefined;
+  readonly cpuCount?: number | undefined;
+  readonly memoryMB?: number | undefined;
+};
+
+export type Node = {
+  readonly id: string;
+  readonly nodeID: string;
+  readonly clusterID: string;
+  readonly serviceInstanceID: string;
+  readonly version: string;
+  readonly commit: string;
+  readonly status: "ready" | "unhealthy";
+  readonly machineInfo: {
+    readonly cpuFamily: string;
+    readonly cpuModel: string;
+    readonly cpuModelName: string;
+    readonly cpuArchitecture: string;
+  };
+  readonly sandboxCount: number;
+  readonly sandboxStartingCount: number;
+  readonly createSuccesses: number;
+  readonly createFails: number;
+  readonly metrics: {
+    readonly allocatedCPU: number;
+    readonly cpuPercent: number;
+    readonly cpuCount: number;
+    readonly allocatedMemoryBytes: number;
+    readonly memoryUsedBytes: number;
+    readonly memoryTotalBytes: number;
+    readonly disks: readonly ({
+      readonly mountPoint: string;
+      readonly deviceName: string;
+      readonly filesystemType: string;
+      readonly usedBytes: number;
+      readonly totalBytes: number;
+    })[];
+  };
+};
+
+export type NodeDetail = {
+  readonly id: string;
+  readonly nodeID: string;
+  readonly clusterID: string;
+  readonly serviceInstanceID: string;
+  readonly version: string;
+  readonly commit: string;
+  readonly status: "ready" | "unhealthy";
+  readonly machineInfo: {
+    readonly cpuFamily: string;
+    readonly cpuModel: string;
+    readonly cpuModelName: string;
+    readonly cpuArchitecture: string;
+  };
+  readonly sandboxCount: number;
+  readonly sandboxStartingCount: number;
+  readonly createSuccesses: number;
+  readonly createFails: number;
+  readonly metrics: {
+    readonly allocatedCPU: number;
+    readonly cpuPercent: number;
+    readonly cpuCount: number;
+    readonly allocatedMemoryBytes: number;
+    readonly memoryUsedBytes: number;
+    readonly memoryTotalBytes: number;
+    readonly disks: readonly ({
+      readonly mountPoint: string;
+      readonly deviceName: string;
+      readonly filesystemType: string;
+      readonly usedBytes: number;
+      readonly totalBytes: number;
+    })[];
+  };
+  readonly sandboxes: readonly ListedSandbox[];
+  readonly cachedBuilds: readonly string[];
+};
+
+export type AdminSandboxKillResult = {
+  readonly killedCount: number;
+  readonly failedCount: number;
+};
+
+export type AdminBuildCancelResult = {
+  readonly cancelledCount: number;
+  readonly failedCount: number;
+};

@@ -5,8 +5,10 @@ import { SandboxPath } from "./common.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { imageRoutes } from "./image-transfer.ts";
 import { keyRoutes } from "./key.ts";
+import { legacyTemplateRoutes } from "./legacy-template-routes.ts";
 import { metricRoutes } from "./metric-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
+import { nodeRoutes } from "./node-routes.ts";
 import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
@@ -188,4 +190,6 @@ export const routes = {
   ...buildRoutes,
   ...imageRoutes,
   ...tagHistoryRoutes,
+  ...legacyTemplateRoutes,
+  ...nodeRoutes,
 } as const;

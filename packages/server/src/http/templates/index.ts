@@ -5,6 +5,7 @@ import { cancelBuild, getBuildFiles, getBuildLogs, getBuildStatus, startBuild } 
 import { deleteTemplate, getAlias, updateTemplate } from "./change.ts";
 import { createTemplate } from "./create.ts";
 import { exportTemplate, getTriggers, pushTemplate } from "./images.ts";
+import { createTemplateV1, rebuildTemplateV1, startBuildV1 } from "./legacy.ts";
 import { getTemplate, listDefaultTemplates, listTemplates, listTemplatesV2 } from "./list.ts";
 import type { TemplateServices } from "./services.ts";
 import { listTagAssignments, listTagGroups } from "./tag-history.ts";
@@ -36,4 +37,8 @@ export function mountTemplates(app: Api, services: TemplateServices & { readonly
   mount(app, services, routes.pushTemplate, pushTemplate);
   mount(app, services, routes.exportTemplate, exportTemplate);
   mount(app, services, routes.getTriggers, getTriggers);
+  mount(app, services, routes.createTemplateV1, createTemplateV1);
+  mount(app, services, routes.createTemplateV2, createTemplateV1);
+  mount(app, services, routes.rebuildTemplateV1, rebuildTemplateV1);
+  mount(app, services, routes.startBuildV1, startBuildV1);
 }
