@@ -81,6 +81,24 @@ test("key: a scope and an expiry are shown, and kept", async () => {
   await boxyard(platform(), ["key", "revoke", id]);
 }, 30_000);
 
+test("secret: the value comes from standard input, and nothing shows it; update, list, info, delete", async () => {
+  const value = `value ${crypto.randomUUID()}\nof two lines`;
+  const withValue = (stdin: string) => ({ stdin });
+  const created = await boxyard(platform(), ["secret", "create", "Cli-Secret", "--metadata", "for=tests"], withValue(`${value}\n`));
+  expect([created.exitCode, created.stdout]).toEqual([0, expect.stringMatching(/^sec_[a-z0-9]{20}\n$/)]);
+  expect((await boxyard(platform(), ["secret", "update", "cli-secret"], withValue("another"))).stdout).toBe("2\n");
+  const listed = (await boxyard(platform(), ["secret", "list"])).stdout;
+  expect(listed).toMatch(new RegExp(`^cli-secret +${created.stdout.trim()} +2 `, "m"));
+  const info = (await boxyard(platform(), ["secret", "info", "cli-secret"])).stdout;
+  expect(JSON.parse(info)).toMatchObject({ name: "cli-secret", version: 2, metadata: { for: "tests" } });
+  expect(listed + info + created.stderr).not.toContain(value);
+  const taken = await boxyard(platform(), ["secret", "create", "cli-secret"], withValue(value));
+  expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining("there is a secret 'cli-secret' already")]);
+  expect((await boxyard(platform(), ["secret", "create", "empty"], withValue("\n"))).stderr).toContain("the value is empty");
+  expect((await boxyard(platform(), ["secret", "delete", "cli-secret"])).stdout).toBe("cli-secret\n");
+  expect((await boxyard(platform(), ["secret", "delete", "cli-secret"])).exitCode).toBe(1);
+}, 60_000);
+
 test("team: two teams on one machine see nothing of each other; a limit holds for one of them; a team with a sandbox stays", async () => {
   const created = await boxyard(platform(), ["team", "create", "cli-team"]);
   const asThem = { env: { BOXYARD_API_KEY: created.stdout.trim() } };

@@ -14,6 +14,7 @@ const MODULES = [
   "pause_scenarios",
   "volume_scenarios",
   "metric_scenarios",
+  "secret_scenarios",
 ];
 /** Every function of these modules that takes the client's flavour and has no underscore in front of its name. */
 const SCENARIOS = MODULES.flatMap((module) =>

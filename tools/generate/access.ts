@@ -16,7 +16,7 @@ each access token belongs to one team, and has scopes:
 | \`read\` | look at everything of its team that is not a secret |
 | \`sandboxes\` | make, use and end sandboxes, snapshots and volumes; it includes \`read\` |
 | \`templates\` | build, tag, publish and remove templates, snapshots among them, and fetch their images; it includes \`read\` |
-| \`admin\` | do all of these, and manage the keys and access tokens of the team |
+| \`admin\` | do all of these, and manage the keys, access tokens and secrets of the team |
 
 Without a valid key the answer is 401. A key that lacks the scope of a route gets 403, \`error_code\` \`scope_missing\`, with the name of the scope, before
 anything is looked up. With the scope \`read\` alone, \`GET /sandboxes/{sandboxID}\` leaves out \`envdAccessToken\`, which would let its holder use the sandbox.

@@ -33,6 +33,8 @@ export const newTemplateId = (): TemplateId => randomText(20) as TemplateId;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const newBuildId = (): BuildId => crypto.randomUUID() as BuildId;
+/** `sec_` and 20 characters of `[a-z0-9]`. */
+export const newSecretId = (): string => `sec_${randomText(20)}`;
 export const newTeamId = (): TeamId => crypto.randomUUID() as TeamId;
 
 /**

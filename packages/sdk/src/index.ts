@@ -74,6 +74,7 @@ export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, Snapsh
 export type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox/sandbox-options.ts";
 export { SandboxPorts } from "./sandbox/sandbox-ports.ts";
 export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } from "./sandbox/snapshot-api.ts";
+export { type SecretInfo, type SecretListOptions, type SecretOptions, Secrets } from "./secrets/secrets.ts";
 export { type DayUsage, type SandboxUsage, Usage, type UsageInfo, type UsageOptions } from "./usage/usage.ts";
 export { SDK_VERSION } from "./version.ts";
 export { Volume, type VolumeCreateOpts, type VolumeSizeOptions } from "./volumes/volume.ts";

@@ -52,6 +52,7 @@ import { adoptAll } from "./sandboxes/upkeep/restart.ts";
 import { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
+import { TeamSecrets } from "./secrets/team-secrets.ts";
 import { resourcesOf, type Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
 import { TeamLimits } from "./teams/limits.ts";
@@ -161,6 +162,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     { fork: (input: ForkInput) => fork.undoLeft({ engine }, input) },
     [made.builds],
   );
+  const secrets = new TeamSecrets({ store, clock });
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
   const serving = { ...making, ...made, ...rulesOf(config, limits), snapshotKeeper, templates, store, driver, events, volumes, operations };
   const service = new SandboxService(serving);
@@ -183,6 +185,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     rollbacks: new RollbackService(serving),
     tokens,
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
+    secrets,
     ...{ volumes, volumeContent: driver.volumes.content },
     ...{ sdkPackage, dashboardFiles },
     mcp: new McpFront(() => own.url ?? ""),

@@ -19,6 +19,7 @@ const THERE: Record<Kind, string[]> = {
   volume: ["vol"],
   key: ["k1"],
   team: ["research"],
+  secret: ["password"],
 };
 
 async function after(...words: string[]): Promise<string[]> {
@@ -28,7 +29,7 @@ async function after(...words: string[]): Promise<string[]> {
 }
 
 test("commands and subcommands, by what is typed of them", async () => {
-  expect(await after("s")).toEqual(["shell", "sandbox", "snapshot", "service", "setup"]);
+  expect(await after("s")).toEqual(["shell", "sandbox", "snapshot", "secret", "service", "setup"]);
   expect(await after("")).not.toContain("__complete");
   expect(await after("sandbox", "")).toEqual(expect.arrayContaining(["create", "list", "info", "kill", "pause", "resume", "fork", "logs"]));
   expect(await after("sandbox", "li")).toEqual(["list"]);

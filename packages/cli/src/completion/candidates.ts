@@ -7,7 +7,7 @@ export interface Candidate {
 }
 
 /** Things that a server has names or ids for. */
-export type Kind = "sandbox" | "template" | "snapshot" | "volume" | "key" | "team";
+export type Kind = "sandbox" | "template" | "snapshot" | "volume" | "key" | "team" | "secret";
 
 export type Lookup = (kind: Kind) => Promise<readonly Candidate[]>;
 
@@ -22,7 +22,7 @@ const FILES: Completion = { candidates: [], files: true };
 
 /** Arguments and values of options are recognised by the names that help shows for them. */
 const KINDS: Readonly<Record<string, Kind>> = {
-  ...{ sandbox: "sandbox", template: "template", snapshot: "snapshot", volume: "volume", key: "key", team: "team" },
+  ...{ sandbox: "sandbox", template: "template", snapshot: "snapshot", volume: "volume", key: "key", team: "team", secret: "secret" },
 };
 /** Either a local path or SANDBOX:PATH; of `volume cp`, VOLUME:PATH. */
 const PLACES: readonly string[] = ["source", "target"];

@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from "@boxyard/sdk";
 import { ApiKeys } from "@boxyard/sdk/keys";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
+import { Secrets } from "@boxyard/sdk/secrets";
 import { Teams } from "@boxyard/sdk/teams";
 import { Template } from "@boxyard/sdk/template";
 import { Volume } from "@boxyard/sdk/volumes";
@@ -47,6 +48,10 @@ const LISTS: Readonly<Record<Kind, (target: ConnectionOptions) => Promise<readon
   team: async (target) => (await Teams.list(target)).map(({ slug, name }) => ({ word: slug, summary: name })),
   volume: async (target) =>
     (await Volume.list(target)).slice(0, MOST).map(({ name, sizeMB }) => ({ word: name, summary: `${sizeMB} MiB` })),
+  secret: async (target) => {
+    const page = await Secrets.list({ ...target, limit: MOST }).nextItems();
+    return page.map(({ name, version }) => ({ word: name, summary: `version ${version}` }));
+  },
   key: async (target) => (await ApiKeys.list(target)).map(({ id, name }) => ({ word: id, summary: name })),
 };
 

@@ -169,6 +169,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "NewTeam",
     ],
   },
+  { title: "Secrets", names: ["Secrets", "SecretOptions", "SecretListOptions", "SecretInfo"] },
   { title: "Usage", names: ["Usage", "UsageInfo", "SandboxUsage", "DayUsage", "UsageOptions"] },
   {
     title: "Connection",

@@ -23,6 +23,7 @@ import { type Api, type ApiBindings, mount } from "./route.ts";
 import { mountSandboxes } from "./sandboxes/index.ts";
 import type { SandboxServices } from "./sandboxes/services.ts";
 import { getSdkPackage, SDK_PACKAGE_PATH, type SdkServices } from "./sdk-package.ts";
+import { mountSecrets, type SecretServices } from "./secrets/index.ts";
 import { mountTeams } from "./teams/index.ts";
 import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
@@ -40,6 +41,7 @@ export interface ApiServices
     MetricServices,
     EventServices,
     Pick<NodeServices, "nodes" | "run">,
+    SecretServices,
     DashboardServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
@@ -68,6 +70,7 @@ export function createApp(context: ApiServices): Api {
   mountNodes(app, context);
   mountMetrics(app, context);
   mountEvents(app, context);
+  mountSecrets(app, context);
   mountVolumes(app, context);
   mountVolumeContent(app, context);
   mountDashboard(app, context);

@@ -36,6 +36,8 @@ const PUBLIC_REASONS = new Set([
   "team_in_use",
   "default_team",
   "team_limit",
+  "secret_exists",
+  "secret_limit_reached",
   "sandbox_name_taken",
   "sandbox_replaced",
   "sandbox_in_setup",

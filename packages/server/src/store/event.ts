@@ -1,7 +1,7 @@
 import type { TeamId } from "@boxyard/core";
 import type { Actor } from "../actor.ts";
 
-export type EventTarget = "sandbox" | "template" | "build" | "tag" | "key" | "team" | "volume" | "checkpoint";
+export type EventTarget = "sandbox" | "template" | "build" | "tag" | "key" | "team" | "volume" | "checkpoint" | "secret";
 
 /** Values by name. Secrets are left out; of large values only the names are there (`changed`). */
 export type EventDetail = Readonly<Record<string, unknown>>;

@@ -4,6 +4,7 @@ export * from "./event.ts";
 export type * from "./metric-store.ts";
 export * from "./records.ts";
 export * from "./sandbox-log-store.ts";
+export type { SecretRecord } from "./secret-rows.ts";
 export * from "./sql-store.ts";
 export * from "./store.ts";
 export { isStoreFault, storeFault } from "./store-fault.ts";

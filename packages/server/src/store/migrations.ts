@@ -213,4 +213,13 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "events of a team, and of a target",
     statements: ["CREATE INDEX events_by_team ON events (team_id, cursor)", "CREATE INDEX events_by_target ON events (target_id, cursor)"],
   },
+  {
+    version: 17,
+    name: "secrets of teams",
+    statements: [
+      // The value is sealed with the key of the data directory (`secret-rows.ts`).
+      `CREATE TABLE secrets (id TEXT PRIMARY KEY, team_id TEXT NOT NULL, name TEXT NOT NULL, version BIGINT NOT NULL, value TEXT NOT NULL,
+        metadata TEXT NOT NULL, created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL, UNIQUE (team_id, name))`,
+    ],
+  },
 ];

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { sampleRecord } from "./sample-record.ts";
 import { KEY_BYTES, Sealer } from "./sealer.ts";
@@ -49,6 +50,25 @@ test("seeds, environments and init keys are read back, and no file of the store 
   expect(await again.getSandbox(two.id)).toEqual(two);
   expect(await again.getOrCreateMeta("token-seed", () => "another")).toBe(PLANTED.seed);
   await again.close();
+});
+
+test("values of secrets are sealed, each in its own row, and another data directory does not read them", async () => {
+  const teamId = "t" as TeamId;
+  const store = await SqlStore.open({ file }, "here", keyOf(1));
+  const secret = (id: string) => ({ id, teamId, name: id, value: `${PLANTED.seed} of ${id}`, metadata: {}, createdAt: 1 });
+  for (const id of ["sec_one", "sec_two"]) await store.secrets.add(secret(id), 9);
+  expect(await store.secrets.value(teamId, "sec_one")).toBe(`${PLANTED.seed} of sec_one`);
+  await store.secrets.change(teamId, "sec_one", { value: PLANTED.variable, metadata: undefined, at: 2 });
+  await store.secrets.remove(teamId, "sec_two");
+  expect(inFiles()).toEqual([]);
+  await store.secrets.add(secret("sec_two"), 9);
+  await edit("UPDATE secrets SET value = (SELECT value FROM secrets WHERE id = 'sec_one') WHERE id = 'sec_two'");
+  await expect(store.secrets.value(teamId, "sec_two")).rejects.toMatchObject({ reason: "store_broken" });
+  await store.close();
+  expect(inFiles()).toEqual([]);
+  const other = await SqlStore.open({ file }, "there", keyOf(2));
+  await expect(other.secrets.value(teamId, "sec_one")).rejects.toMatchObject({ reason: "secret_sealed" });
+  await other.close();
 });
 
 test("plain secrets of an earlier version are sealed when the store is opened, free pages and log included", async () => {

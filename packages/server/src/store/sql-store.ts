@@ -9,6 +9,7 @@ import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
 import { checkNameIsFree, checkRename, formerNames } from "./sandbox-names.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";
+import { SecretRows } from "./secret-rows.ts";
 import { forgetOldPages, Secrets } from "./secrets.ts";
 import { PostgresSession, type Session, SqliteSession } from "./session.ts";
 import { SqlEventStore } from "./sql-event-store.ts";
@@ -33,7 +34,7 @@ interface StoreParts {
   readonly health: StoreHealth;
   readonly place: StorePlace;
   readonly node: string;
-  readonly secrets: Secrets;
+  readonly sealing: Secrets;
   readonly clock: Clock;
 }
 
@@ -46,20 +47,21 @@ export class SqlStore implements Store {
   readonly checkpoints: CheckpointRows;
   readonly teams: TeamRows;
   readonly keys: KeyRows;
+  readonly secrets: SecretRows;
   readonly operations: OperationRows;
   readonly metrics: SqlMetricStore;
   readonly health: StoreHealth;
   private readonly session: Session;
   private readonly parts: StoreParts;
   private readonly node: string;
-  private readonly secrets: Secrets;
+  private readonly sealing: Secrets;
 
   private constructor(session: Session, parts: StoreParts) {
     this.session = session;
     this.parts = parts;
     this.health = parts.health;
     this.node = parts.node;
-    this.secrets = parts.secrets;
+    this.sealing = parts.sealing;
     this.templates = new SqlTemplateStore(session);
     this.sandboxLogs = new SqlSandboxLogStore(session);
     this.events = new SqlEventStore(session);
@@ -67,6 +69,7 @@ export class SqlStore implements Store {
     this.checkpoints = new CheckpointRows(session, this.node);
     this.teams = new TeamRows(session, parts.clock);
     this.keys = new KeyRows(session);
+    this.secrets = new SecretRows(session, parts.sealing);
     this.operations = new OperationRows(session, this.node);
     this.metrics = new SqlMetricStore(session, this.node);
   }
@@ -77,7 +80,7 @@ export class SqlStore implements Store {
    * stamps what the store writes by itself, such as events.
    */
   static async open(place: StorePlace, node: string, sealer?: Sealer, clock: Clock = systemClock): Promise<SqlStore> {
-    const secrets = new Secrets(sealer);
+    const sealing = new Secrets(sealer);
     const keptAs = "file" in place ? makePrivate(place.file) : undefined;
     const sql = "url" in place ? new SQL(place.url) : new SQL({ adapter: "sqlite", filename: place.file });
     try {
@@ -92,7 +95,7 @@ export class SqlStore implements Store {
         // Rows that are older than the column `node` belong to this server, which was the only one then.
         await tx`UPDATE sandboxes SET node = ${node} WHERE node = ''`;
         await tx`UPDATE checkpoints SET node = ${node} WHERE node = ''`;
-        return secrets.adopt(tx, node);
+        return sealing.adopt(tx, node);
       };
       const hadPlain = await migrate(sql, { kind: "url" in place ? "postgres" : "sqlite", clock, last });
       if (hadPlain && "file" in place) await forgetOldPages(sql);
@@ -102,7 +105,7 @@ export class SqlStore implements Store {
     }
     const health = new StoreHealth(clock);
     health.keptAs = keptAs;
-    const parts = { health, place, node, secrets, clock };
+    const parts = { health, place, node, sealing, clock };
     if ("url" in place) return new SqlStore(new PostgresSession(sql, health, clock), parts);
     const session = new SqliteSession(sql, health, clock);
     if (place.file !== ":memory:") health.file = new StoreFile(place.file, session);
@@ -134,21 +137,21 @@ export class SqlStore implements Store {
   }
 
   async getOrCreateMeta(name: string, make: () => string): Promise<string> {
-    const row = this.secrets.metaName(name);
+    const row = this.sealing.metaName(name);
     const read = async () => (await this.session.sql`SELECT value FROM meta WHERE name = ${row}`)[0]?.value as string | undefined;
     const found = await read();
-    if (found !== undefined) return this.secrets.openMeta(name, found);
-    const value = this.secrets.sealMeta(name, make());
+    if (found !== undefined) return this.sealing.openMeta(name, found);
+    const value = this.sealing.sealMeta(name, make());
     await this.session.sql`INSERT INTO meta (name, value) VALUES (${row}, ${value}) ON CONFLICT (name) DO NOTHING`;
-    return this.secrets.openMeta(name, text(await read()));
+    return this.sealing.openMeta(name, text(await read()));
   }
 
   seal(text: string, place: string): string {
-    return this.secrets.seal(text, place);
+    return this.sealing.seal(text, place);
   }
 
   unseal(stored: string, place: string): string | undefined {
-    return this.secrets.unseal(stored, place);
+    return this.sealing.unseal(stored, place);
   }
 
   async ensureTeam(slug: string, name: string): Promise<TeamId> {
@@ -163,7 +166,7 @@ export class SqlStore implements Store {
   }
 
   async insertSandbox(record: SandboxRecord): Promise<void> {
-    const values = { ...rowOf(record, this.secrets), node: this.node };
+    const values = { ...rowOf(record, this.sealing), node: this.node };
     await this.session.transaction(async (tx) => {
       await checkNameIsFree(tx, record.teamId, record.name, record.id);
       await tx.sql`INSERT INTO sandboxes ${tx.sql(values)}`;
@@ -173,12 +176,12 @@ export class SqlStore implements Store {
 
   async getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
     const [row] = await this.session.sql`SELECT * FROM sandboxes WHERE id = ${id}`;
-    return row ? sandboxOf(row, this.secrets, this.node) : undefined;
+    return row ? sandboxOf(row, this.sealing, this.node) : undefined;
   }
 
   async listLiving(): Promise<SandboxRecord[]> {
     const rows = await this.session.sql`SELECT * FROM sandboxes WHERE node = ${this.node} AND state <> 'dead' ORDER BY created_at`;
-    return (rows as Row[]).map((row) => sandboxOf(row, this.secrets, this.node));
+    return (rows as Row[]).map((row) => sandboxOf(row, this.sealing, this.node));
   }
 
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean> {

@@ -8,6 +8,7 @@ import type { TemplateSpec } from "./records.ts";
 import { keyRecord, sampleRecord } from "./sample-record.ts";
 import type { SandboxLogQuery } from "./sandbox-log-store.ts";
 import { sandboxNamesContract } from "./sandbox-names-contract.ts";
+import { secretRowsContract } from "./secret-rows-contract.ts";
 import type { Store } from "./store.ts";
 import { templateStoreContract } from "./template-store-contract.ts";
 import { volumeRowsContract } from "./volume-rows-contract.ts";
@@ -218,6 +219,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     );
 
     sandboxNamesContract(() => store);
+    secretRowsContract(() => store);
     const reopenFor = async (node: string) => {
       await store.close();
       store = await place.open(node);

@@ -6,6 +6,7 @@ import type { MetricStore } from "./metric-store.ts";
 import type { OperationRows } from "./operation-rows.ts";
 import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
+import type { SecretRows } from "./secret-rows.ts";
 import type { StoreHealth } from "./store-health.ts";
 import type { StoreLock } from "./store-lock.ts";
 import type { TeamRows } from "./team-rows.ts";
@@ -23,7 +24,7 @@ export interface Store {
    */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 
-  /** An event for each change of a sandbox, template, build, tag, key, team, volume or checkpoint. Counters and times of last use have no events. */
+  /** An event for each change of a sandbox, template, build, tag, key, team, volume, checkpoint or secret. Counters and times of last use have no events. */
   readonly events: EventStore;
 
   /** Whether the store takes changes now. */
@@ -50,6 +51,9 @@ export interface Store {
   readonly teams: Pick<TeamRows, keyof TeamRows>;
   /** API keys and access tokens. */
   readonly keys: Pick<KeyRows, keyof KeyRows>;
+
+  /** The secrets of teams. */
+  readonly secrets: Pick<SecretRows, keyof SecretRows>;
 
   /** Templates, their builds and the cache of build steps. */
   readonly templates: TemplateStore;

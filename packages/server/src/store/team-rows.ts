@@ -74,7 +74,7 @@ export class TeamRows {
     return { sandboxes: num(row?.sandboxes), templates: num(row?.templates), volumes: num(row?.volumes) };
   }
 
-  /** Removes a team that has nothing but its keys, which go with it. Returns the ids of the keys; undefined when it still has something. */
+  /** Removes a team that has nothing but its keys and secrets, which go with it. Returns the ids of the keys; undefined when it still has something. */
   async remove(id: TeamId): Promise<string[] | undefined> {
     return this.session.transaction(async (tx) => {
       const [row] = (await tx.sql`DELETE FROM teams WHERE id = ${id}
@@ -84,6 +84,7 @@ export class TeamRows {
       if (!row) return undefined;
       const keys = (await tx.sql`DELETE FROM api_keys WHERE team_id = ${id} RETURNING id`) as Row[];
       await tx.sql`DELETE FROM idempotency WHERE team_id = ${id}`;
+      await tx.sql`DELETE FROM secrets WHERE team_id = ${id}`;
       tx.record({ action: "team.removed", targetId: id, teamId: id, before: { slug: text(row.slug), name: text(row.name) } });
       return keys.map((key) => text(key.id));
     });

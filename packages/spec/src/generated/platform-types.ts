@@ -628,6 +628,26 @@ export type VolumeChange = {
   readonly sizeMB: number;
 };
 
+export type Secret = {
+  readonly secretID: string;
+  readonly name: string;
+  readonly currentVersion: number;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+};
+
+export type NewSecret = {
+  readonly name: string;
+  readonly value: string;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+};
+
+export type SecretUpdate = {
+  readonly value: string;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+};
+
 export type TemplateBuildFileUpload = {
   readonly present: boolean;
   readonly url?: string | undefined;

@@ -5,7 +5,7 @@
  * - `read`: look at everything of its team that is not a secret.
  * - `sandboxes`: make, use and end sandboxes, snapshots and volumes.
  * - `templates`: build, tag, publish and remove templates, and fetch their images.
- * - `admin`: all of these, and manage the team's keys.
+ * - `admin`: all of these, and manage the team's keys and secrets.
  *
  * `sandboxes` and `templates` include `read`.
  */

@@ -12,6 +12,7 @@ export { maxBodyBytesOf } from "./route-parts.ts";
 export * from "./routes.ts";
 export * from "./sandbox.ts";
 export * from "./sandbox-log.ts";
+export type { NewSecret, Secret } from "./secret-routes.ts";
 export * from "./snapshot-routes.ts";
 export * from "./start-build.ts";
 export * from "./tag-history.ts";

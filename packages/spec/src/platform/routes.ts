@@ -12,6 +12,7 @@ import { nodeRoutes } from "./node-routes.ts";
 import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
+import { secretRoutes } from "./secret-routes.ts";
 import { snapshotRoutes } from "./snapshot-routes.ts";
 import { tagHistoryRoutes } from "./tag-history.ts";
 import { teamRoutes } from "./team-routes.ts";
@@ -187,6 +188,7 @@ export const routes = {
   ...metricRoutes,
   ...eventRoutes,
   ...volumeRoutes,
+  ...secretRoutes,
   ...buildRoutes,
   ...imageRoutes,
   ...tagHistoryRoutes,

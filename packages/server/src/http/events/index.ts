@@ -71,6 +71,7 @@ const SHOWN: ReadonlySet<string> = new Set([
     "memory",
     "bytes",
     "changed",
+    "version",
   ],
 ]);
 
