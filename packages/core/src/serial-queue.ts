@@ -1,11 +1,19 @@
 /** Runs work in the order in which it came, one piece at a time. */
 export class SerialQueue {
   private tail: Promise<unknown> = Promise.resolve();
+  private pieces = 0;
+
+  /** Pieces of work that run or wait. */
+  get size(): number {
+    return this.pieces;
+  }
 
   /** Runs `work` after everything queued earlier, whether that succeeded or not. */
   run<T>(work: () => Promise<T>): Promise<T> {
+    this.pieces++;
     const result = this.tail.then(work, work);
-    this.tail = result.catch(() => {});
+    const ended = () => void this.pieces--;
+    this.tail = result.then(ended, ended);
     return result;
   }
 }

@@ -46,33 +46,66 @@ export type FaultVerb =
  * What happens to a call.
  * - `fail`: it throws before it does anything (`before`, the default), or after it has done all (`after`), as when an answer is lost.
  * - `hang`: it waits until its signal aborts or `Faults.clear()` is called, and then fails.
- * - `delay`: it goes on after `delayMs`.
+ * - `hold`: it waits until the test lets it go on (`Faults.hold`); it ignores its signal.
  */
 export interface Fault {
-  readonly kind: "fail" | "hang" | "delay";
+  readonly kind: "fail" | "hang";
   readonly when?: "before" | "after";
   /** How many calls it hits; 1 by default. */
   readonly times?: number;
-  readonly delayMs?: number;
   readonly error?: Error;
+}
+
+interface Held {
+  readonly kind: "hold";
+  readonly gate: Gate;
+}
+
+/** Where calls wait for a test. */
+export class Gate {
+  private readonly opened = Promise.withResolvers<void>();
+  private count = 0;
+
+  /** How many calls have come to it. */
+  get reached(): number {
+    return this.count;
+  }
+
+  /** Lets the calls that wait go on, and those that come later. Repeatable. */
+  open(): void {
+    this.opened.resolve();
+  }
+
+  async pass(): Promise<void> {
+    this.count++;
+    await this.opened.promise;
+  }
 }
 
 /** Faults for the calls of a fake driver. Those of one call take effect in the order in which they were added. */
 export class Faults {
-  private readonly script = new Map<FaultVerb, { fault: Fault; left: number }[]>();
+  private readonly script = new Map<FaultVerb, { fault: Fault | Held; left: number }[]>();
+  private readonly gates: Gate[] = [];
   private readonly hanging = new Set<() => void>();
   /** Every call made so far, in order. */
   readonly calls: FaultVerb[] = [];
 
   add(verb: FaultVerb, fault: Fault): void {
-    const list = this.script.get(verb) ?? [];
-    list.push({ fault, left: fault.times ?? 1 });
-    this.script.set(verb, list);
+    this.append(verb, fault, fault.times ?? 1);
   }
 
-  /** Removes all faults, and makes hanging calls fail. */
+  /** Holds the next calls, one by default, before they do anything, until the gate is opened. */
+  hold(verb: FaultVerb, times = 1): Gate {
+    const gate = new Gate();
+    this.gates.push(gate);
+    this.append(verb, { kind: "hold", gate }, times);
+    return gate;
+  }
+
+  /** Removes all faults, makes hanging calls fail, and lets held ones go on. */
   clear(): void {
     this.script.clear();
+    for (const gate of this.gates.splice(0)) gate.open();
     for (const wake of this.hanging) wake();
     this.hanging.clear();
   }
@@ -82,11 +115,11 @@ export class Faults {
     this.calls.push(verb);
     const fault = this.take(verb);
     if (!fault) return deed();
-    const error = fault.error ?? new AppError("internal", `Injected fault in ${verb}`, { reason: "injected" });
-    if (fault.kind === "delay") {
-      await Bun.sleep(fault.delayMs ?? 0);
+    if (fault.kind === "hold") {
+      await fault.gate.pass();
       return deed();
     }
+    const error = fault.error ?? new AppError("internal", `Injected fault in ${verb}`, { reason: "injected" });
     if (fault.kind === "hang") {
       await this.hang(signal);
       throw signal?.aborted ? signal.reason : error;
@@ -95,7 +128,13 @@ export class Faults {
     throw error;
   }
 
-  private take(verb: FaultVerb): Fault | undefined {
+  private append(verb: FaultVerb, fault: Fault | Held, times: number): void {
+    const list = this.script.get(verb) ?? [];
+    list.push({ fault, left: times });
+    this.script.set(verb, list);
+  }
+
+  private take(verb: FaultVerb): Fault | Held | undefined {
     const list = this.script.get(verb);
     const first = list?.[0];
     if (!list || !first) return undefined;

@@ -107,7 +107,7 @@ describe("a create that fails leaves nothing", () => {
 
   test("when its client goes away", async () => {
     await using s = await TestServer.start();
-    s.world.faults.add("start", { kind: "delay", delayMs: 100 });
+    s.world.faults.add("start", { kind: "hang" });
     const abort = new AbortController();
     const request = fetch(`${s.url}/sandboxes`, {
       method: "POST",
@@ -192,8 +192,13 @@ describe("races", () => {
   test("of several kills one wins", async () => {
     await using s = await TestServer.start();
     const { sandboxID } = await s.create();
-    s.world.faults.add("destroy", { kind: "delay", delayMs: 30 });
-    const replies = await Promise.all([1, 2, 3].map(() => s.call("DELETE", `/sandboxes/${sandboxID}`)));
+    const gate = s.world.faults.hold("destroy");
+    const kill = () => s.call("DELETE", `/sandboxes/${sandboxID}`);
+    const first = kill();
+    await eventually("the first removes it", () => gate.reached === 1);
+    const others = await Promise.all([kill(), kill()]);
+    gate.open();
+    const replies = [await first, ...others];
     expect(replies.map((reply) => reply.status).sort()).toEqual([204, 404, 404]);
     await nothingLeft(s);
   });
@@ -201,11 +206,12 @@ describe("races", () => {
   test("a timeout set during a kill is 404, and does not revive it", async () => {
     await using s = await TestServer.start();
     const { sandboxID } = await s.create();
-    s.world.faults.add("destroy", { kind: "delay", delayMs: 50 });
+    const gate = s.world.faults.hold("destroy");
     const kill = s.call("DELETE", `/sandboxes/${sandboxID}`);
-    await eventually("the kill is under way", () => s.world.faults.calls.includes("destroy"));
+    await eventually("the kill is under way", () => gate.reached === 1);
     expect((await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 100 })).status).toBe(404);
     expect((await s.call("POST", `/v2/sandboxes/${sandboxID}/connect`)).status).toBe(404);
+    gate.open();
     expect((await kill).status).toBe(204);
     await nothingLeft(s);
   });
@@ -247,8 +253,12 @@ describe("races", () => {
 describe("limits", () => {
   test("creates beyond the queue get 429 with Retry-After, and the others succeed", async () => {
     await using s = await TestServer.start({ env: { BOXYARD_MAX_CREATES: "1", BOXYARD_MAX_QUEUED_CREATES: "2" } });
-    s.world.faults.add("start", { kind: "delay", delayMs: 50 });
-    const replies = await Promise.all(Array.from({ length: 6 }, () => s.call("POST", "/sandboxes", { templateID: "base" })));
+    const gate = s.world.faults.hold("start");
+    let answered = 0;
+    const asked = Array.from({ length: 6 }, () => s.call("POST", "/sandboxes", { templateID: "base" }).finally(() => answered++));
+    await eventually("three are refused", () => answered === 3);
+    gate.open();
+    const replies = await Promise.all(asked);
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 201, 429, 429, 429]);
     for (const reply of replies) if (reply.status === 429) expect([reply.headers.get("retry-after"), reply.body.code]).toEqual(["1", 429]);
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { AppError, newSandboxId } from "@boxyard/core";
+import { AppError, newSandboxId, type SandboxId } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
 import { pointsOf } from "../../sandboxes/engine/transition.ts";
@@ -139,15 +139,16 @@ describe("a fork that fails", () => {
     expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
     expect([(await hanging).status, s.world.sandboxes.size, s.world.snapshots.size]).toEqual([409, 0, 0]);
     id = (await s.create()).sandboxID;
-    s.world.faults.add("create", { kind: "delay", delayMs: 50 });
+    const gate = s.world.faults.hold("create");
     const working = fork({ count: 2 });
     await eventually("copies are made", () => s.world.sandboxes.size > 1);
     expect((await s.call("DELETE", `/sandboxes/${id}`)).status).toBe(204);
+    gate.open();
     expect(idsOf((await working).body).length).toBe(2);
   });
 
   test("because its client disconnects leaves no copy", async () => {
-    s.world.faults.add("create", { kind: "delay", delayMs: 100, times: 3 });
+    s.world.faults.add("create", { kind: "hang", times: 3 });
     const gone = new AbortController();
     const asked = fetch(`${s.url}/sandboxes/${id}/fork`, {
       method: "POST",
@@ -164,14 +165,23 @@ describe("a fork that fails", () => {
 });
 
 test("a pause during a fork waits for the capture alone, and a fork during a pause for its end", async () => {
-  s.world.faults.add("capture", { kind: "delay", delayMs: 30 });
-  const [forked, paused] = await Promise.all([fork({ count: 2 }), s.call("POST", `/sandboxes/${id}/pause`, {})]);
+  const inQueue = () => s.server.engine.sandboxes.find(id as SandboxId)?.queue.size;
+  const capture = s.world.faults.hold("capture");
+  const asked = fork({ count: 2 });
+  await eventually("it is captured", () => capture.reached === 1);
+  const meanwhile = s.call("POST", `/sandboxes/${id}/pause`, {});
+  await eventually("the pause waits for its turn", () => inQueue() === 2);
+  capture.open();
+  const [forked, paused] = await Promise.all([asked, meanwhile]);
   expect([idsOf(forked.body).length, paused.status]).toEqual([2, 204]);
   await s.call("POST", `/sandboxes/${id}/connect`, { timeout: 60 });
-  s.world.faults.add("pause", { kind: "delay", delayMs: 30 });
+  const keep = s.world.faults.hold("pause");
   const pausing = s.call("POST", `/sandboxes/${id}/pause`, {});
   await eventually("it pauses", async () => (await detail()).state === "paused");
-  expect([(await fork({})).status, (await pausing).status]).toEqual([409, 204]);
+  const late = fork({});
+  await eventually("the fork waits for its turn", () => inQueue() === 2);
+  keep.open();
+  expect([(await late).status, (await pausing).status]).toEqual([409, 204]);
 });
 
 /** Every point of a fork and of its transitions. */

@@ -171,7 +171,7 @@ describe("get or create", () => {
   });
 
   test("of a client that leaves during the create leaves nothing, and the next caller creates", async () => {
-    s.world.faults.add("create", { kind: "delay", delayMs: 100, times: 1 });
+    s.world.faults.add("create", { kind: "hang" });
     const gone = new AbortController();
     const asked = fetch(`${s.url}/sandboxes/by-name/web`, {
       method: "PUT",

@@ -16,6 +16,9 @@ afterEach(() => s[Symbol.asyncDispose]());
 const post = (verb: string, body?: unknown, of = id) => s.call("POST", `/sandboxes/${of}/${verb}`, body);
 const detail = async () => (await s.call("GET", `/sandboxes/${id}`)).body;
 const listed = async (state: string) => (await s.call("GET", `/v2/sandboxes?state=${state}`)).body.length;
+/** Waits until so many changes of the sandbox run or wait for their turn. */
+const inQueue = (pieces: number) =>
+  eventually(`${pieces} wait for their turns`, () => s.server.engine.sandboxes.find(id as SandboxId)?.queue.size === pieces);
 const fake = () => {
   const sandbox = s.world.sandboxes.get(id);
   if (!sandbox) throw new Error("gone");
@@ -40,14 +43,23 @@ describe("pause", () => {
   });
 
   test("by many at once happens once, and all are 204", async () => {
-    const answers = await Promise.all([{}, { memory: false }, {}, {}].map((body) => post("pause", body)));
+    const gate = s.world.faults.hold("pause");
+    const asked = [{}, { memory: false }, {}, {}].map((body) => post("pause", body));
+    await inQueue(4);
+    gate.open();
+    const answers = await Promise.all(asked);
     expect(answers.map(({ status }) => status)).toEqual([204, 204, 204, 204]);
     expect([(await detail()).state, s.world.faults.calls.filter((verb) => verb === "pause")]).toEqual(["paused", ["pause"]]);
   });
 
   test("by many at once that fails is 503 for each, and the sandbox runs on", async () => {
+    // The undo of the first pause waits for the second call.
+    const gate = s.world.faults.hold("generation");
     for (let i = 0; i < 2; i++) s.world.faults.add("pause", { kind: "fail" });
-    const answers = await Promise.all([post("pause", {}), post("pause", {})]);
+    const asked = [post("pause", {}), post("pause", {})];
+    await inQueue(2);
+    gate.open();
+    const answers = await Promise.all(asked);
     expect([answers.map(({ status }) => status), (await detail()).state]).toEqual([[503, 503], "running"]);
   });
 
@@ -109,7 +121,11 @@ describe("resume", () => {
 
   test("by many at once happens once", async () => {
     await post("pause", {});
-    const answers = await Promise.all(Array.from({ length: 8 }, () => s.call("POST", `/v2/sandboxes/${id}/connect`)));
+    const gate = s.world.faults.hold("resume");
+    const asked = Array.from({ length: 8 }, () => s.call("POST", `/v2/sandboxes/${id}/connect`));
+    await inQueue(8);
+    gate.open();
+    const answers = await Promise.all(asked);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
     expect(s.world.faults.calls.filter((verb) => verb === "resume")).toHaveLength(1);
   });
@@ -117,7 +133,11 @@ describe("resume", () => {
   test("by many of the older calls at once happens once, and all are 201; the end is the latest that was asked for", async () => {
     await post("pause", {});
     const from = Date.now();
-    const answers = await Promise.all([100, 300, 200].map((timeout) => post("resume", { timeout })));
+    const gate = s.world.faults.hold("resume");
+    const asked = [100, 300, 200].map((timeout) => post("resume", { timeout }));
+    await inQueue(3);
+    gate.open();
+    const answers = await Promise.all(asked);
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
     const { state, endAt } = await detail();
     expect(state).toBe("running");
@@ -169,10 +189,13 @@ describe("resume", () => {
   });
 
   test("a connect during a pause waits for it, and resumes", async () => {
-    s.world.faults.add("pause", { kind: "delay", delayMs: 50 });
+    const gate = s.world.faults.hold("pause");
     const pausing = post("pause", {});
     await eventually("it pauses", async () => (await detail()).state === "paused");
-    expect((await post("connect", { timeout: 60 })).status).toBe(201);
+    const connecting = post("connect", { timeout: 60 });
+    await inQueue(2);
+    gate.open();
+    expect((await connecting).status).toBe(201);
     expect((await pausing).status).toBe(204);
   });
 });
@@ -359,9 +382,12 @@ describe("a request to a paused sandbox", () => {
     expect((await detail()).lifecycle).toEqual({ onTimeout: "pause", autoResume: true });
     await post("pause", {});
     const headers = await token();
-    s.world.faults.add("resume", { kind: "delay", delayMs: 50 });
+    const gate = s.world.faults.hold("resume");
     const bodies = Array.from({ length: 6 }, (_, i) => `body ${i}`.repeat(20_000));
-    const answers = await Promise.all(bodies.map((body) => ask(AGENT, headers, { method: "POST", body })));
+    const asked = bodies.map((body) => ask(AGENT, headers, { method: "POST", body }));
+    await eventually("it resumes", () => gate.reached === 1);
+    gate.open();
+    const answers = await Promise.all(asked);
     expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual(bodies);
     expect([resumes(), (await detail()).state]).toEqual([1, "running"]);
     expect(Date.parse((await detail()).endAt) - Date.now()).toBeGreaterThan(290_000);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { AppError, newSandboxId } from "@boxyard/core";
+import { AppError, newSandboxId, type SandboxId } from "@boxyard/core";
 import { eventually } from "@boxyard/testkit";
 import { BuildBench } from "../../testing/build-bench.ts";
 import { Place } from "../../testing/place.ts";
@@ -245,10 +245,11 @@ describe("deleting", () => {
 
   test("while a create of it is under way fails the create, which leaves nothing", async () => {
     const { snapshotID } = (await snapshot()).body;
-    s.world.faults.add("create", { kind: "delay", delayMs: 50 });
+    const gate = s.world.faults.hold("create");
     const creating = create(snapshotID);
-    await eventually("the create has begun", () => s.world.faults.calls.filter((verb) => verb === "create").length === 2);
+    await eventually("the create has begun", () => gate.reached === 1);
     s.world.snapshots.clear();
+    gate.open();
     const { status, body } = await creating;
     expect([status, body.message]).toEqual([404, "The snapshot was deleted, or its files are not on this machine"]);
     expect([...s.world.sandboxes.keys()]).toEqual([id]);
@@ -256,8 +257,15 @@ describe("deleting", () => {
 });
 
 test("two snapshots at once are made one after the other; a pause waits for both", async () => {
-  s.world.faults.add("capture", { kind: "delay", delayMs: 20 });
-  const answers = await Promise.all([snapshot(), snapshot({ name: "two" }), s.call("POST", `/sandboxes/${id}/pause`, {})]);
+  const gate = s.world.faults.hold("capture");
+  const inQueue = (pieces: number) =>
+    eventually("it waits for its turn", () => s.server.engine.sandboxes.find(id as SandboxId)?.queue.size === pieces);
+  const asked = [snapshot(), snapshot({ name: "two" })];
+  await inQueue(2);
+  asked.push(s.call("POST", `/sandboxes/${id}/pause`, {}));
+  await inQueue(3);
+  gate.open();
+  const answers = await Promise.all(asked);
   expect(answers.map(({ status }) => status)).toEqual([201, 201, 204]);
   expect([(await list()).length, await stateOf()]).toEqual([2, "paused"]);
 });

@@ -40,10 +40,11 @@ test("one that cannot be undone is tried again, and keeps no other from being un
 });
 
 test("one that runs here is left alone", async () => {
-  s.world.faults.add("create", { kind: "delay", delayMs: 100 });
+  const gate = s.world.faults.hold("create");
   const asked = s.call("POST", `/sandboxes/${id}/fork`, { count: 1 });
   await eventually("it runs", async () => (await operations().listUnfinished()).length === 1);
   await s.server.sweep.once();
+  gate.open();
   const [{ sandbox }] = (await asked).body;
   expect([...s.world.sandboxes.keys()].sort()).toEqual([id, sandbox.sandboxID].sort());
   const finished = await operations().find(sandbox.sandboxID);

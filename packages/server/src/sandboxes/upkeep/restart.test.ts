@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { SandboxId } from "@boxyard/core";
+import { eventually } from "@boxyard/testkit";
 import { holdAt, Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
 
@@ -134,8 +135,12 @@ describe("an idempotency key", () => {
   test("is 409, to be repeated, while the first request is in progress; one sandbox is made", async () => {
     await using place = await new Place();
     const s = await place.boot();
-    place.world.faults.add("start", { kind: "delay", delayMs: 50 });
-    const replies = await Promise.all([1, 2, 3].map(() => s.call("POST", "/v2/sandboxes", { templateID: "base" }, key)));
+    const gate = place.world.faults.hold("start");
+    let answered = 0;
+    const asked = [1, 2, 3].map(() => s.call("POST", "/v2/sandboxes", { templateID: "base" }, key).finally(() => answered++));
+    await eventually("two are refused", () => answered === 2);
+    gate.open();
+    const replies = await Promise.all(asked);
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
     const busy = replies.find(({ status }) => status === 409);
     expect([busy?.body.error_code, busy?.headers.get("should-retry"), busy?.headers.get("retry-after")]).toEqual([
@@ -173,10 +178,13 @@ describe("a sandbox whose state the driver could not tell at the start", () => {
     place.world.faults.add("recover", { kind: "fail" });
     const second = await place.boot();
     expect(second.server.adoption).toMatchObject({ adopted: 0, removed: 0 });
-    place.world.faults.add("recover", { kind: "delay", delayMs: 50 });
+    const gate = place.world.faults.hold("recover");
     const sweeping = second.server.sweep.once();
-    while (place.world.faults.calls.at(-1) !== "recover") await Bun.sleep(1);
-    expect((await second.call("DELETE", `/sandboxes/${sandboxID}`)).status).toBe(204);
+    await eventually("it is being adopted", () => gate.reached === 1);
+    const killed = second.call("DELETE", `/sandboxes/${sandboxID}`);
+    await eventually("the kill waits for its turn", () => second.server.engine.sandboxes.find(sandboxID as SandboxId)?.queue.size === 2);
+    gate.open();
+    expect((await killed).status).toBe(204);
     await sweeping;
     expect(place.world.sandboxes.size).toBe(0);
     expect(second.server.routes.find(sandboxID)).toBeUndefined();
@@ -190,10 +198,13 @@ describe("a sandbox whose state the driver could not tell at the start", () => {
     await place.crash(first);
     place.world.faults.add("recover", { kind: "fail" });
     const second = await place.boot();
-    place.world.faults.add("recover", { kind: "delay", delayMs: 50 });
+    const gate = place.world.faults.hold("recover");
     const sweeping = second.server.sweep.once();
-    while (place.world.faults.calls.at(-1) !== "recover") await Bun.sleep(1);
-    expect((await second.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 1000 })).status).toBe(204);
+    await eventually("it is being adopted", () => gate.reached === 1);
+    const moved = second.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 1000 });
+    await eventually("the timeout waits for its turn", () => second.server.engine.sandboxes.find(sandboxID as SandboxId)?.queue.size === 2);
+    gate.open();
+    expect((await moved).status).toBe(204);
     await sweeping;
     const health = await fetch(`${second.url}/health`, { headers: { "E2b-Sandbox-Id": sandboxID, "E2b-Sandbox-Port": "49983" } });
     expect(health.status).toBe(204);
