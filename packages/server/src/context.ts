@@ -25,6 +25,7 @@ import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { Admission } from "./sandboxes/create/admission.ts";
 import { CapacityGate } from "./sandboxes/create/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create/create-gate.ts";
+import { type CreateOnceInput, createOnce } from "./sandboxes/create/create-once.ts";
 import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Places } from "./sandboxes/create/places.ts";
 import { TeamQuota } from "./sandboxes/create/team-quota.ts";
@@ -159,7 +160,10 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const sampler = new Sampler({ sandboxes, clock, liveness, logger, ...metrics });
   const operations = new Operations(
     { store, events, clock, ...(observer && { observer }) },
-    { fork: (input: ForkInput) => fork.undoLeft({ engine }, input) },
+    {
+      fork: (input: ForkInput) => fork.undoLeft({ engine }, input),
+      createOnce: (input: CreateOnceInput) => createOnce.undoLeft({ engine }, input),
+    },
     [made.builds],
   );
   const secrets = new TeamSecrets({ store, clock });

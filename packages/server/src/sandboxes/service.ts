@@ -5,11 +5,13 @@ import { isStoreFault, type SandboxRecord, type Setup, type Store, type Template
 import { volumesOfCreate } from "../volumes/mounts.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import type { Admission } from "./create/admission.ts";
+import { madeOnce, makeSandboxOnce } from "./create/create-once.ts";
 import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
 import { makeSandbox } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
 import { checkSize, mostOfMachine } from "./create/size.ts";
 import type { Engine } from "./engine/engine.ts";
+import type { Operations } from "./engine/operations.ts";
 import type { ResumeInput } from "./engine/own-transitions.ts";
 import type { Sandbox } from "./engine/sandbox.ts";
 import { pageOf, type SandboxPage, type SandboxQuery } from "./listing.ts";
@@ -25,6 +27,7 @@ import { visibleState } from "./visible-state.ts";
 export interface SandboxServiceParts {
   readonly engine: Engine;
   readonly admission: Admission;
+  readonly operations: Operations;
   readonly templates: TemplateSource;
   readonly volumes: Volumes;
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
@@ -84,12 +87,14 @@ export class SandboxService {
     const images = volumes.length === 0 ? this.brokenImages : undefined;
     // With a key the client may ask again for the answer, so a lost connection does not abort the create.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
-    const make = (id: SandboxId) => makeSandbox(this.parts, newRecord(id, wanted, clock.now()), createInput(version.spec, images), caring);
-    const recall = async (id: SandboxId) => {
-      const record = await store.getSandbox(id);
-      return record?.startedAt === undefined ? undefined : record;
-    };
-    return admission.once({ teamId, key: idempotencyKey, request: { version: api, body }, make, recall });
+    const isRepeatable = idempotencyKey !== undefined || body.name !== undefined;
+    const makeIt = isRepeatable ? makeSandboxOnce : makeSandbox;
+    const make = (id: SandboxId) => makeIt(this.parts, newRecord(id, wanted, clock.now()), createInput(version.spec, images), caring);
+    return admission.once({
+      ...{ teamId, key: idempotencyKey, request: { version: api, body } },
+      make,
+      recall: (id) => madeOnce(store, id),
+    });
   }
 
   /** A sandbox that clients can see. Throws `not_found`. */

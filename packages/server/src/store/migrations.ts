@@ -222,4 +222,15 @@ export const MIGRATIONS: readonly Migration[] = [
         metadata TEXT NOT NULL, created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL, UNIQUE (team_id, name))`,
     ],
   },
+  {
+    version: 18,
+    name: "creates under an idempotency key are operations",
+    statements: [
+      // Keys that earlier versions have kept still lead to the sandboxes that were made under them.
+      `INSERT INTO operations (id, team_id, node, kind, step, input, output, created_at, finished_at)
+        SELECT s.id, s.team_id, s.node, 'createOnce', 'make', '{"id":"' || s.id || '"}', '{"id":"' || s.id || '"}', i.created_at, s.started_at
+        FROM idempotency i JOIN sandboxes s ON s.id = i.sandbox_id
+        WHERE s.started_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = s.id)`,
+    ],
+  },
 ];

@@ -3,6 +3,7 @@ import { AppError, type Clock, systemClock } from "@boxyard/core";
 import { eventually, startPostgres, type TestPostgres } from "@boxyard/testkit";
 import { SQL } from "bun";
 import { expectAdopted, makeEarlierStore } from "./migrate-checkpoints-contract.ts";
+import { expectKeysKept, makeStoreWithKeys } from "./migrate-operations-contract.ts";
 import { Sealer } from "./sealer.ts";
 import { PostgresSession } from "./session.ts";
 import { SqlStore } from "./sql-store.ts";
@@ -27,6 +28,16 @@ test("finds the snapshots of a database from before there were checkpoints", asy
   await sql.close();
   const store = await SqlStore.open({ url }, "here");
   await expectAdopted(store);
+  await store.close();
+});
+
+test("idempotency keys of a database from before creates were operations lead to their sandboxes", async () => {
+  const url = await postgres.database();
+  const sql = new SQL(url);
+  await makeStoreWithKeys(sql, "here");
+  await sql.close();
+  const store = await SqlStore.open({ url }, "here");
+  await expectKeysKept(store);
   await store.close();
 });
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { expectAdopted, makeEarlierStore } from "./migrate-checkpoints-contract.ts";
+import { expectKeysKept, makeStoreWithKeys } from "./migrate-operations-contract.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { sampleRecord } from "./sample-record.ts";
 import { Sealer } from "./sealer.ts";
@@ -46,6 +47,18 @@ test("finds the snapshots of a store from before there were checkpoints", async 
     if (opened === 1) await expectAdopted(store);
     await store.close();
   }
+  await rm(dir, { recursive: true });
+});
+
+test("idempotency keys of a store from before creates were operations lead to their sandboxes", async () => {
+  const dir = await directory();
+  const file = join(dir, "boxyard.db");
+  const sql = new SQL({ adapter: "sqlite", filename: file });
+  await makeStoreWithKeys(sql, "node");
+  await sql.close();
+  const store = await SqlStore.open({ file }, "node");
+  await expectKeysKept(store);
+  await store.close();
   await rm(dir, { recursive: true });
 });
 

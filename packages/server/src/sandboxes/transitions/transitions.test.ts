@@ -284,25 +284,28 @@ test.each(returning)("%s %s that fails after '%s', and whose undo actions fail, 
 
 type OperationName = keyof typeof OPERATIONS;
 
-/** The request for each operation, for the sandbox `id`. The code does not compile if an operation has no entry. */
-const ASK_OPERATION: Readonly<Record<OperationName, (s: TestServer, id: string) => Promise<{ status: number }>>> = {
-  fork: (s, id) => s.call("POST", `/sandboxes/${id}/fork`, { count: 2 }),
+/** The request for each operation, for the sandbox `id`, and its answer to a fault. The code does not compile if an operation has no entry. */
+const ASK_OPERATION: Readonly<Record<OperationName, { ask: Ask; failed: number }>> = {
+  createOnce: { ask: (s) => s.call("POST", "/v2/sandboxes", { templateID: "base" }, { "Idempotency-Key": "k" }), failed: 500 },
+  fork: { ask: (s, id) => s.call("POST", `/sandboxes/${id}/fork`, { count: 2 }), failed: 503 },
 };
 const operationPlaces = (Object.keys(OPERATIONS) as OperationName[]).flatMap((name) =>
   pointsOf(OPERATIONS[name]).map((point) => [name, point] as const),
 );
 
 describe.each(operationPlaces)("the operation %s that fails at '%s'", (name, failing) => {
+  const { ask, failed } = ASK_OPERATION[name];
+
   test.each(["before", "after"] as const)("(%s it) is undone: only the former sandbox is left", async (when) => {
     await using place = new Place();
     let left = 1;
     const { s, id } = await withSandbox(place, (point, at) => {
       if (point === failing && at === when && left-- > 0) throw new Error("injected");
     });
-    expect((await ASK_OPERATION[name](s, id)).status).toBe(503);
+    expect((await ask(s, id)).status).toBe(failed);
     await eventually("everything is consistent", () => isConsistent(s, place));
     expect([[...place.world.sandboxes.keys()], await stateOf(s, id)]).toEqual([[id], "running"]);
-    expect((await ASK_OPERATION[name](s, id)).status).toBeLessThan(300);
+    expect((await ask(s, id)).status).toBeLessThan(300);
   });
 
   test.each(["before", "after"] as const)("(the server killed %s it) leaves everything consistent to the next server", async (when) => {
@@ -310,13 +313,13 @@ describe.each(operationPlaces)("the operation %s that fails at '%s'", (name, fai
     const { observer, reached } = holdAt(failing, when);
     const first = await place.boot({ observer });
     const { sandboxID: id } = await first.create();
-    void ASK_OPERATION[name](first, id).catch(() => undefined);
+    void ask(first, id).catch(() => undefined);
     await reached;
     await place.crash(first);
     const second = await place.boot();
     await second.server.adoption.removals;
     await second.server.sweep.once();
     expect([await isConsistent(second, place), await stateOf(second, id)]).toEqual([true, "running"]);
-    expect((await ASK_OPERATION[name](second, id)).status).toBeLessThan(300);
+    expect((await ask(second, id)).status).toBeLessThan(300);
   });
 });
