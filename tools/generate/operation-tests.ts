@@ -15,6 +15,8 @@ export interface TestFile {
 /** Operations whose test calls them in a way that their path does not stand beside their method: the text that its test must have. */
 const CALLED_OTHERWISE: Readonly<Record<string, { readonly file: string; readonly text: string }>> = {
   "GET /sandboxes/{sandboxID}/usage": { file: "packages/server/src/metrics/metrics.test.ts", text: "/usage" },
+  "GET /sandboxes/{sandboxID}/ports/{port}/url": { file: "packages/server/src/http/sandboxes/port-url.test.ts", text: '"GET", url(' },
+  "DELETE /sandboxes/{sandboxID}/ports/{port}/url": { file: "packages/server/src/http/sandboxes/port-url.test.ts", text: '"DELETE", url(' },
   "GET /teams/{teamID}/metrics": { file: "packages/server/src/metrics/metrics.test.ts", text: "/metrics" },
   "GET /teams/{teamID}/metrics/max": { file: "packages/server/src/metrics/metrics.test.ts", text: "/metrics/max" },
   "GET /usage": { file: "packages/server/src/metrics/metrics.test.ts", text: "/usage" },

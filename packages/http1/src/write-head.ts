@@ -33,9 +33,12 @@ export interface OtherHost {
   readonly original?: string;
 }
 
-/** The head of a request for the next server: target, Host and all end-to-end fields unchanged, without the fields in `drops` (lower case). */
-export function forwardedRequest(request: RequestHead, other?: OtherHost, drops: readonly string[] = []): Uint8Array {
-  let fields = drops.length === 0 ? rememberedFields(request) : forwardedFields(request, drops);
+/**
+ * The head of a request for the next server: target, Host and all end-to-end fields unchanged, without the fields in `drops` (lower case), and with
+ * the lines in `added`, each with its line end.
+ */
+export function forwardedRequest(request: RequestHead, other?: OtherHost, drops: readonly string[] = [], added = ""): Uint8Array {
+  let fields = drops.length === 0 && added === "" ? rememberedFields(request) : forwardedFields(request, drops, added);
   if (other !== undefined) {
     const line = `Host: ${other.host}${other.original === undefined ? "" : `\r\nX-Forwarded-Host: ${other.original}`}`;
     fields = fields.replace(/(^|\n)host:[^\r]*/i, (_all, start: string) => start + line);
@@ -50,8 +53,8 @@ function rememberedFields(request: RequestHead): string {
 }
 
 /** Everything behind the first line. */
-function forwardedFields({ fields, framing, upgrade, minor }: RequestHead, drops: readonly string[]): string {
-  let text = copy(fields, [...namedIn(fields), ...drops]);
+function forwardedFields({ fields, framing, upgrade, minor }: RequestHead, drops: readonly string[], added = ""): string {
+  let text = copy(fields, [...namedIn(fields), ...drops]) + added;
   if (framing.kind === "chunked") text += "Transfer-Encoding: chunked\r\n";
   if (upgrade !== undefined) text += `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`;
   else if (minor === 0) text += "Connection: close\r\n";
@@ -123,6 +126,7 @@ export const REASONS: Readonly<Record<number, string>> = {
   201: "Created",
   202: "Accepted",
   204: "No Content",
+  303: "See Other",
   304: "Not Modified",
   308: "Permanent Redirect",
   400: "Bad Request",

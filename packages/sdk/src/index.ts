@@ -59,6 +59,7 @@ export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pt
 export type { NamedOptions } from "./sandbox/named-api.ts";
 export { Paginator } from "./sandbox/paginator.ts";
 export type { PortAccess, PortFetchOpts } from "./sandbox/port-access.ts";
+export type { PortUrlOptions, SignedPortUrl } from "./sandbox/port-links.ts";
 export { type ForkResult, Sandbox, type SandboxNamedOpts } from "./sandbox/sandbox.ts";
 export type {
   CreateOptions,

@@ -38,6 +38,8 @@ import { NamedSandboxes } from "./sandboxes/names/named-sandboxes.ts";
 import { Nodes } from "./sandboxes/nodes.ts";
 import { Observations } from "./sandboxes/observations.ts";
 import type { Choose, Node, Placement } from "./sandboxes/placement.ts";
+import { PortLinks } from "./sandboxes/port-links.ts";
+import { PortUrls } from "./sandboxes/port-urls.ts";
 import { Resizing } from "./sandboxes/resources/resizing.ts";
 import { SandboxService } from "./sandboxes/service.ts";
 import { type ForkInput, fork } from "./sandboxes/snapshots/fork.ts";
@@ -124,7 +126,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES } = options;
   const { sdkPackage = noSdkPackage, dashboardFiles = noDashboard } = options;
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
-  const tokens = new Tokens(await store.getOrCreateMeta("token-seed", newSeed));
+  const { tokens, portLinks } = tokensOf(await store.getOrCreateMeta("token-seed", newSeed), clock);
   const templates = new Templates(store, clock);
   const { teamId } = firstKey;
   await templates.seed(join(config.dataDir, "templates"), teamId, logger);
@@ -142,7 +144,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const instruments = new Instruments();
   const measuring = { metering, timings: instruments };
   const engine = engineOf(
-    { store, placement, clock, routes, agent, tokens, events, authorities, sandboxes, admission, ...measuring },
+    { store, placement, clock, routes, agent, tokens, portLinks, events, authorities, sandboxes, admission, ...measuring },
     options,
   );
   const making = { engine, admission, clock };
@@ -181,7 +183,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     run: crypto.randomUUID(),
     sandboxes: service,
     nodes: new Nodes({ placement, sandboxes, service, store }),
-    resizing: new Resizing({ engine, admission }),
+    ...{ resizing: new Resizing({ engine, admission }), portUrls: new PortUrls({ engine, routes, portLinks, clock }) },
     named: new NamedSandboxes({ engine, sandboxes: service, clock }),
     observations: new Observations({ ...serving, history, liveness, logs: sandboxLogs }),
     snapshots: new SnapshotService(serving),
@@ -209,6 +211,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
   return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, metrics, liveness, sweep };
 }
+
+const tokensOf = (seed: string, clock: Clock) => ({ tokens: new Tokens(seed), portLinks: new PortLinks(seed, clock) });
 
 function watchStore({ health }: Store, events: Events, logger: Logger): void {
   if (health.keptAs !== undefined) logger.warn({ file: health.keptAs }, KEPT_STORE);

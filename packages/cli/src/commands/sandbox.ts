@@ -5,6 +5,7 @@ import { collectEnv, collectMounts, collectPairs, parseCount, parseSeconds } fro
 import { resolveSandbox } from "../sandbox-ref.ts";
 import * as actions from "./sandbox-actions.ts";
 import { agentLogs, LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
+import { configureNetwork } from "./sandbox-network.ts";
 
 const STATES = ["running", "paused"] as const;
 const ON_TIMEOUT = ["kill", "pause"] as const;
@@ -31,6 +32,7 @@ export function configure(command: Command, context: CliContext): void {
 
   configureKill(command.command("kill").alias("rm"), context);
   configureLife(command, context);
+  configureNetwork(command, context);
 
   command
     .command("timeout <sandbox>")

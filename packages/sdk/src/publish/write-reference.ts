@@ -27,6 +27,8 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "FileUrlOpts",
       "PortAccess",
       "PortFetchOpts",
+      "PortUrlOptions",
+      "SignedPortUrl",
       "SandboxInfo",
       "SandboxState",
       "SandboxMetrics",

@@ -14,7 +14,7 @@ export interface PortAccess {
 /** Options of `sandbox.fetch`: those of the platform's own `fetch`. */
 export type PortFetchOpts = RequestInit;
 
-function checkPort(port: number): void {
+export function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65_535) return;
   throw new InvalidArgumentError(`port must be a whole number from 1 to 65535, not ${port}`, { code: "invalid_argument" });
 }

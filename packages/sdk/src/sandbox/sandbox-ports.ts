@@ -1,8 +1,10 @@
 import { AGENT_PORT } from "@boxyard/spec";
 import { type AgentAddress, agentBaseUrl } from "../connection/agent-connection.ts";
 import type { ApiClient } from "../connection/api-client.ts";
+import type { RequestOptions } from "../connection/request-scope.ts";
 import { fileUrl } from "./file-url.ts";
 import { domainOf, fetchPort, type PortAccess, type PortFetchOpts, portAccess, portUrl } from "./port-access.ts";
+import { getPortUrl, type PortUrlOptions, revokePortUrls, type SignedPortUrl } from "./port-links.ts";
 import type { SandboxAccess } from "./sandbox-info.ts";
 import type { FileUrlOpts } from "./sandbox-options.ts";
 
@@ -60,6 +62,19 @@ export abstract class SandboxPorts {
    */
   getUrl(port: number): string {
     return `${new URL(this.api.config.apiUrl).protocol}//${this.getHost(port)}`;
+  }
+
+  /**
+   * A link to one port, for others: with it a browser or program reaches this port of this sandbox until it expires, without the traffic token, and no
+   * other port. See docs/contract/routing.md, "Links to private ports". Throws `InvalidArgumentError` for the agent's port.
+   */
+  getPortUrl(port: number, opts: PortUrlOptions = {}): Promise<SignedPortUrl> {
+    return getPortUrl(this.api, this.sandboxId, port, opts);
+  }
+
+  /** Withdraws all links to a port, at once, and cuts what they have open. */
+  revokePortUrls(port: number, opts: RequestOptions = {}): Promise<void> {
+    return revokePortUrls(this.api, this.sandboxId, port, opts);
   }
 
   /** A URL from which anyone can download this file. */

@@ -2,6 +2,7 @@ import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import * as names from "./named-api.ts";
 import { Paginator } from "./paginator.ts";
+import * as links from "./port-links.ts";
 import * as calls from "./sandbox-api.ts";
 import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
 import type { SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
@@ -58,6 +59,12 @@ export const Sandboxes = {
 
   updateNetwork: (id: string, update: calls.NetworkUpdate, opts: ConnectionOptions = {}): Promise<void> =>
     calls.updateSandboxNetwork(apiOf(opts), id, update, {}),
+
+  getPortUrl: (id: string, port: number, opts: ConnectionOptions & links.PortUrlOptions = {}): Promise<links.SignedPortUrl> =>
+    links.getPortUrl(apiOf(opts), id, port, opts),
+
+  revokePortUrls: (id: string, port: number, opts: ConnectionOptions = {}): Promise<void> =>
+    links.revokePortUrls(apiOf(opts), id, port, {}),
 
   getLogs: (id: string, opts: ConnectionOptions & calls.LogOptions = {}): Promise<SandboxLogEntry[]> =>
     calls.getSandboxLogs(apiOf(opts), id, opts, {}),

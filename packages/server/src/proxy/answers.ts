@@ -80,6 +80,19 @@ export const problems = {
       text: `The ports of the sandbox ${id} are private, and the token in the header ${TOKEN_HEADER} is not the sandbox's traffic access token.`,
     },
   }),
+  linkNotGood: (id: string): ProxyProblem => ({
+    status: 403,
+    body: {
+      ...ids(id),
+      message: "The link to this port is over, was withdrawn or is not complete",
+      error_code: "link_not_valid",
+      code: 403,
+    },
+    page: {
+      title: "Link not valid",
+      text: `This link to a port of the sandbox ${id} is over, was withdrawn or is not complete. Ask for a new one where you have it from.`,
+    },
+  }),
   tooManyConnections: (id: string, limit: number): ProxyProblem => ({
     status: 429,
     body: {

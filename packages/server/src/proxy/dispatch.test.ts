@@ -43,10 +43,10 @@ describe("dispatch on the one port", () => {
   });
 
   test.each([
-    [`49983-${ID}.localhost:3000`, { kind: "sandbox", sandboxId: ID, port: 49983 }],
-    [`8080-${ID.toUpperCase()}.Example.com`, { kind: "sandbox", sandboxId: ID, port: 8080 }],
-    [`8080-${ID}-old.example.com`, { kind: "sandbox", sandboxId: ID, port: 8080 }],
-    ["8080-unknown.example.com", { kind: "sandbox", sandboxId: "unknown", port: 8080 }],
+    [`49983-${ID}.localhost:3000`, { kind: "sandbox", sandboxId: ID, port: 49983, isByHost: true }],
+    [`8080-${ID.toUpperCase()}.Example.com`, { kind: "sandbox", sandboxId: ID, port: 8080, isByHost: true }],
+    [`8080-${ID}-old.example.com`, { kind: "sandbox", sandboxId: ID, port: 8080, isByHost: true }],
+    ["8080-unknown.example.com", { kind: "sandbox", sandboxId: "unknown", port: 8080, isByHost: true }],
     [`abc-${ID}.example.com`, { kind: "bad", text: "Invalid sandbox port" }],
     [`99999-${ID}.example.com`, { kind: "bad", text: "Invalid sandbox port" }],
     ["my-host.example.com", { kind: "api" }],
@@ -83,7 +83,7 @@ describe("dispatch on the one port", () => {
       sandboxId: ID,
       port: 2,
     });
-    expect(to(`GET /ports/${other}/1/`, `Host: 2-${ID}.localhost`)).toEqual({ kind: "sandbox", sandboxId: ID, port: 2 });
+    expect(to(`GET /ports/${other}/1/`, `Host: 2-${ID}.localhost`)).toEqual({ kind: "sandbox", sandboxId: ID, port: 2, isByHost: true });
   });
 
   test("knows signed file URLs", () => {

@@ -5,6 +5,8 @@ export interface SandboxTarget {
   readonly kind: "sandbox";
   readonly sandboxId: string;
   readonly port: number;
+  /** True when the host name of the request is that of the port. */
+  readonly isByHost?: boolean;
   /** Set when the path names the sandbox: the target without that part, which the sandbox gets. */
   readonly innerTarget?: string;
 }
@@ -84,7 +86,8 @@ function byHost(host: string): Target | undefined {
   if (!parts || DIGITS_ONLY.test(label)) return undefined;
   const [, port = "", id = ""] = parts;
   if (!/^\d+$/.test(port) && !SANDBOX_ID.test(id)) return undefined;
-  return sandbox(id, port);
+  const to = sandbox(id, port);
+  return to.kind === "sandbox" ? { ...to, isByHost: true } : to;
 }
 
 const PATH_FORM = /^\/ports\/([^/?]*)\/([^/?]*)([/?].*)?$/;

@@ -2,9 +2,13 @@ import type { ResponseEdit } from "@boxyard/http1";
 
 /** What the proxy changes of a request and of its answer. */
 export interface ExchangeEdit {
-  readonly response: ResponseEdit;
+  readonly response?: ResponseEdit;
   /** Fields of the request (lower case) that the sandbox does not get. */
   readonly drops?: readonly string[];
+  /** The field `Cookie` that the sandbox gets in place of the request's own; empty: none. */
+  readonly cookie?: string | undefined;
+  /** The request was let in by a link of its port, so it ends when the links of that port are withdrawn. */
+  readonly isLinked?: boolean;
   /** True: an upgrade may take place; the bytes after it pass unchanged. Without it an upgrade is refused. */
   readonly takesUpgrade?: boolean;
 }

@@ -26,6 +26,7 @@ import type { ExchangeEdit } from "./exchange-edit.ts";
 import { type MethodProblem, methodProblem } from "./methods.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
 import { editByPath } from "./path-form.ts";
+import { type LinkedRequest, type LinkState, readLink } from "./port-link.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal, refusalMeanwhile, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
@@ -66,6 +67,14 @@ export interface FrontCounts {
 }
 
 export const NO_COUNTS: FrontCounts = { clients: 0, api: 0, proxied: 0, refused: 0 };
+
+/** Where a request goes, and as what. */
+interface Passage {
+  readonly sandboxId: string;
+  readonly port: number;
+  readonly link: LinkState;
+  readonly edit: ExchangeEdit | undefined;
+}
 
 /** An exchange that has been answered, and ignores what still comes. */
 const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
@@ -152,7 +161,7 @@ export class Front implements ClientHost {
       case "signed-file": {
         const route = findSigned(this.options.routes, request.method, request.target);
         if (!route) return this.refuse(request, client, problems.badSignature());
-        return this.toSandbox(request, client, route, route.sandboxId, AGENT_PORT, ON_OUR_ORIGIN);
+        return this.toSandbox(request, client, route, { ...route, port: AGENT_PORT, link: undefined, edit: ON_OUR_ORIGIN });
       }
       case "redirect":
         return this.answer(request, client, (close) => redirectResponse(target.location, close));
@@ -200,40 +209,38 @@ export class Front implements ClientHost {
     client.drain();
   }
 
-  private toSandboxOrWake(asked: RequestHead, client: ClientConnection, { sandboxId, port, innerTarget }: SandboxTarget): Exchange {
+  private toSandboxOrWake(asked: RequestHead, client: ClientConnection, target: SandboxTarget): Exchange {
     const { routes } = this.options;
-    const request = innerTarget === undefined ? asked : { ...asked, target: innerTarget, derived: {} };
-    const edit = innerTarget === undefined ? undefined : editByPath(request);
+    const { sandboxId, port, innerTarget } = target;
+    const inner = innerTarget === undefined ? asked : { ...asked, target: innerTarget, derived: {} };
     const route = routes.find(sandboxId);
     const sleeper = route && !route.ending ? undefined : routes.findSleeper(sandboxId);
-    if (!sleeper) return this.toSandbox(request, client, route, sandboxId, port, edit);
-    const problem = refusalToWake(request, sleeper, port, this.wakings.count(sandboxId));
+    const link = readLink(inner, route ?? sleeper ?? routes.findChanging(sandboxId), port, target.isByHost === true);
+    const { request, redirect } = link;
+    if (redirect) return this.answer(asked, client, redirect);
+    const passage = { ...target, link: link.link, edit: editOf(request, target, link) };
+    if (!sleeper) return this.toSandbox(request, client, route, passage);
+    const problem = refusalToWake(request, sleeper, port, link.link, this.wakings.count(sandboxId));
     if (problem) return this.refuse(request, client, problem);
     client.trust();
     const exchange = new WakingExchange(client);
     const goOn = (noRoom: AppError | undefined) =>
       noRoom
         ? this.refuse(request, client, problems.noRoom(sandboxId, noRoom))
-        : this.toSandbox(request, client, routes.find(sandboxId), sandboxId, port, edit);
+        : this.toSandbox(request, client, routes.find(sandboxId), passage);
     exchange.start(this.wakings, sleeper, goOn);
     return exchange;
   }
 
-  private toSandbox(
-    request: RequestHead,
-    client: ClientConnection,
-    route: Route | undefined,
-    id: string,
-    port: number,
-    edit?: ExchangeEdit,
-  ): Exchange {
+  private toSandbox(request: RequestHead, client: ClientConnection, route: Route | undefined, passage: Passage): Exchange {
+    const { sandboxId, port, link, edit } = passage;
     if (!route) {
       const { routes } = this.options;
-      const changing = routes.findChanging(id);
-      const gone = () => (routes.isReplaced(id) ? problems.sandboxReplaced(id) : problems.sandboxNotFound(id));
-      return this.refuse(request, client, changing ? refusalMeanwhile(request, changing, port) : gone());
+      const changing = routes.findChanging(sandboxId);
+      const gone = () => (routes.isReplaced(sandboxId) ? problems.sandboxReplaced(sandboxId) : problems.sandboxNotFound(sandboxId));
+      return this.refuse(request, client, changing ? refusalMeanwhile(request, changing, port, link) : gone());
     }
-    const problem = refusal(request, route, port);
+    const problem = refusal(request, route, port, link);
     if (problem) return this.refuse(request, client, problem);
     client.trust();
     this.counted.proxied++;
@@ -269,4 +276,11 @@ export class Front implements ClientHost {
     this.pool.sweep();
     if (isLook) this.pool.dropLost();
   }
+}
+
+/** What is changed of a request and its answer; undefined: nothing. */
+function editOf(request: RequestHead, { innerTarget }: SandboxTarget, { link, cookie }: LinkedRequest): ExchangeEdit | undefined {
+  const byPath = innerTarget === undefined ? undefined : editByPath(request);
+  if (link !== "good" && cookie === undefined) return byPath;
+  return { takesUpgrade: true, ...byPath, isLinked: link === "good", cookie };
 }

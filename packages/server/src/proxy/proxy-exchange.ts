@@ -59,6 +59,10 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     this.key = `${route.sandboxId}:${route.incarnation}:${port}`;
   }
 
+  get linkedPort(): number | undefined {
+    return this.edit?.isLinked ? this.port : undefined;
+  }
+
   start(): void {
     this.route.flights.add(this);
     const kept = mayReuse(this.request, this.port) ? this.pool.take(this.key) : undefined;
@@ -112,7 +116,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   onConnected(): void {
     if (this.over) return;
     this.connected = true;
-    const head = headForSandbox(this.request, this.route, this.port, this.edit?.drops);
+    const head = headForSandbox(this.request, this.route, this.port, this.edit);
     const early = this.early;
     this.early = [];
     const free = this.upstream?.write(early.length === 0 ? head : Buffer.concat([head, ...early]));

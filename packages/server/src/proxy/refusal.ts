@@ -3,6 +3,7 @@ import type { RequestHead } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
 import { type ProxyProblem, problems } from "./answers.ts";
 import { isInternalAgentPath } from "./dispatch.ts";
+import type { LinkState } from "./port-link.ts";
 import type { Guarded, Route, Sleeper } from "./route-table.ts";
 
 /** Limit of requests in flight to one sandbox, and of requests that wait for the resume of one sandbox. */
@@ -10,12 +11,12 @@ const MAX_FLIGHTS = 4096;
 
 /**
  * The problem because of which a request may not go to this sandbox and port; undefined if it may. A sandbox that is being paused answers as one
- * that is paused: for the API it is paused already, and clients ask its `/health` to learn that.
+ * that is paused: for the API it is paused already, and clients ask its `/health` to learn that. `link`: whether a link of the port lets the request in.
  */
-export function refusal(request: RequestHead, route: Route, port: number): ProxyProblem | undefined {
+export function refusal(request: RequestHead, route: Route, port: number, link: LinkState): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   if (route.flights.size >= MAX_FLIGHTS) return problems.tooManyConnections(route.sandboxId, MAX_FLIGHTS);
-  const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, route);
+  const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, route, link);
   if (problem || !route.ending) return problem;
   return route.ending === "pausing" ? problems.sandboxNotFound(route.sandboxId) : problems.changing(route.sandboxId);
 }
@@ -24,25 +25,31 @@ export function refusal(request: RequestHead, route: Route, port: number): Proxy
  * The problem because of which a request may not wake this sandbox; undefined if it may. A request to the agent's port needs the sandbox's
  * access token, since the agent, which checks the token otherwise, does not run. `waiting`: how many requests wait for the sandbox already.
  */
-export function refusalToWake(request: RequestHead, sleeper: Sleeper, port: number, waiting: number): ProxyProblem | undefined {
+export function refusalToWake(
+  request: RequestHead,
+  sleeper: Sleeper,
+  port: number,
+  link: LinkState,
+  waiting: number,
+): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   if (waiting >= MAX_FLIGHTS) return problems.tooManyConnections(sleeper.sandboxId, MAX_FLIGHTS);
-  if (port !== AGENT_PORT) return wrongTrafficToken(request, sleeper);
+  if (port !== AGENT_PORT) return wrongTrafficToken(request, sleeper, link);
   const given = request.fields.get("x-access-token");
   return given !== undefined && isSame(given, sleeper.accessToken) ? undefined : problems.accessTokenWrong(sleeper.sandboxId);
 }
 
 /** The problem that answers a request to a sandbox that is being resumed, but not for this request. */
-export function refusalMeanwhile(request: RequestHead, changing: Guarded, port: number): ProxyProblem {
+export function refusalMeanwhile(request: RequestHead, changing: Guarded, port: number, link: LinkState): ProxyProblem {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
-  const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, changing);
+  const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, changing, link);
   return problem ?? problems.changing(changing.sandboxId);
 }
 
-function wrongTrafficToken(request: RequestHead, { sandboxId, trafficToken }: Guarded): ProxyProblem | undefined {
-  if (trafficToken === undefined) return undefined;
+function wrongTrafficToken(request: RequestHead, { sandboxId, trafficToken }: Guarded, link: LinkState): ProxyProblem | undefined {
+  if (trafficToken === undefined || link === "good") return undefined;
   const given = request.fields.get("e2b-traffic-access-token") ?? request.fields.get("svc-traffic-access-token");
-  if (given === undefined) return problems.trafficTokenMissing(sandboxId);
+  if (given === undefined) return link === "bad" ? problems.linkNotGood(sandboxId) : problems.trafficTokenMissing(sandboxId);
   return isSame(given, trafficToken) ? undefined : problems.trafficTokenWrong(sandboxId);
 }
 

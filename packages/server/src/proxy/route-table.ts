@@ -11,6 +11,8 @@ export interface Route {
   readonly accessToken: string;
   /** Set when requests to the sandbox's own ports need this token. */
   readonly trafficToken?: string;
+  /** Seconds for which the token of a link is good for a port; undefined: it is not. */
+  readonly linkSeconds?: (port: number, token: string) => number | undefined;
   /** Host header that the sandbox's own ports see; `${PORT}` stands for the port. */
   readonly maskHost?: string;
   /** The sandbox's own ports that speak TLS. */
@@ -31,7 +33,7 @@ export interface Route {
 export type RouteEnding = "pausing" | "replacing";
 
 /** What a request for a sandbox's own ports is checked against. */
-export type Guarded = Pick<Route, "sandboxId" | "trafficToken">;
+export type Guarded = Pick<Route, "sandboxId" | "trafficToken" | "linkSeconds">;
 
 /** A sandbox that is paused, or being paused, and that a request may resume. */
 export interface Sleeper extends Guarded, Pick<Route, "accessToken"> {
@@ -40,6 +42,8 @@ export interface Sleeper extends Guarded, Pick<Route, "accessToken"> {
 }
 
 export interface Flight {
+  /** The port, if a link of it has let the request in. */
+  readonly linkedPort?: number | undefined;
   /** The sandbox has ended. */
   cut(): void;
 }
@@ -104,6 +108,11 @@ export class RouteTable {
 
   removeChanging(sandboxId: string): void {
     this.changing.delete(sandboxId);
+  }
+
+  /** Cuts the requests that links of this port have let in. */
+  cutLinked(sandboxId: string, port: number): void {
+    for (const flight of [...(this.routes.get(sandboxId)?.flights ?? [])]) if (flight.linkedPort === port) flight.cut();
   }
 
   all(): IterableIterator<Route> {

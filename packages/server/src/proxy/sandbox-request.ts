@@ -21,10 +21,15 @@ export function upstreamOf({ host, agentPort, inside, httpsPorts }: Route, port:
   return { host, port, inside, tls: httpsPorts?.includes(port) ?? false };
 }
 
+type Edit = Pick<ExchangeEdit, "drops" | "cookie">;
+
 /** The head of a request as the sandbox gets it. */
-export function headForSandbox(request: RequestHead, route: Route, port: number, drops: ExchangeEdit["drops"]): Uint8Array {
+export function headForSandbox(request: RequestHead, route: Route, port: number, { drops = [], cookie }: Edit = {}): Uint8Array {
   const other = otherHost(request, route, port);
-  if (other !== undefined || drops) return forwardedRequest(request, other, drops);
+  // What drops all cookies drops this one.
+  if (cookie !== undefined && !drops.includes("cookie"))
+    return forwardedRequest(request, other, [...drops, "cookie"], cookie === "" ? "" : `Cookie: ${cookie}\r\n`);
+  if (other !== undefined || drops.length > 0) return forwardedRequest(request, other, drops);
   request.derived.forwarded ??= forwardedRequest(request);
   return request.derived.forwarded;
 }

@@ -244,6 +244,12 @@ export type SandboxUpdate = {
   readonly name: "" | string;
 };
 
+export type PortUrl = {
+  readonly url: string;
+  readonly expiresAt: string;
+  readonly isPublic: boolean;
+};
+
 export type SandboxPauseRequest = {
   readonly memory?: boolean | undefined;
   readonly requireHealthyGuest?: boolean | undefined;

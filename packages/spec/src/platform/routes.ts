@@ -9,6 +9,7 @@ import { legacyTemplateRoutes } from "./legacy-template-routes.ts";
 import { metricRoutes } from "./metric-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
 import { nodeRoutes } from "./node-routes.ts";
+import { portRoutes } from "./port-routes.ts";
 import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
@@ -180,6 +181,7 @@ export const routes = {
     responses: { 204: none("The rules are in force, also for connections that are open"), ...errors(400, 404, 409, 501) },
   }),
   ...nameRoutes,
+  ...portRoutes,
   ...snapshotRoutes,
   ...sandboxLogRoutes,
   ...templateRoutes,

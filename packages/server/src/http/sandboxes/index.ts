@@ -13,6 +13,7 @@ import { getMetrics, listMetrics } from "./metrics.ts";
 import { getOrCreateSandbox, setUpSandbox, updateSandbox } from "./names.ts";
 import { updateNetwork } from "./network.ts";
 import { pauseSandbox } from "./pause.ts";
+import { getPortUrl, withdrawPortUrls } from "./port-url.ts";
 import { refreshSandbox } from "./refresh.ts";
 import { resizeSandbox } from "./resize.ts";
 import { resumeSandbox } from "./resume.ts";
@@ -54,6 +55,8 @@ export function mountSandboxes(app: Api, context: SandboxServices & { readonly c
   add(routes.setUpSandbox, setUpSandbox);
   add(routes.updateSandbox, updateSandbox);
   add(routes.resizeSandbox, resizeSandbox);
+  add(routes.getPortUrl, getPortUrl);
+  add(routes.withdrawPortUrls, withdrawPortUrls);
   for (const mountIt of [...byName, ...byId]) mountIt();
 }
 

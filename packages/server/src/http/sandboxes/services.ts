@@ -1,6 +1,7 @@
 import type { ServerConfig } from "../../config.ts";
 import type { NamedSandboxes } from "../../sandboxes/names/named-sandboxes.ts";
 import type { Observations } from "../../sandboxes/observations.ts";
+import type { PortUrls } from "../../sandboxes/port-urls.ts";
 import type { Resizing } from "../../sandboxes/resources/resizing.ts";
 import type { SandboxService } from "../../sandboxes/service.ts";
 import type { ForkService } from "../../sandboxes/snapshots/fork-service.ts";
@@ -14,12 +15,13 @@ export interface SandboxServices {
   readonly sandboxes: SandboxService;
   readonly named: NamedSandboxes;
   readonly resizing: Resizing;
+  readonly portUrls: PortUrls;
   readonly observations: Observations;
   readonly snapshots: SnapshotService;
   readonly forks: ForkService;
   readonly rollbacks: RollbackService;
   readonly tokens: Tokens;
-  readonly config: Pick<ServerConfig, "domain">;
+  readonly config: Pick<ServerConfig, "domain" | "publicUrl">;
 }
 
 export type Handler<B = undefined, Q = undefined> = HandlerWith<SandboxServices, B, Q>;

@@ -8,6 +8,7 @@ import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Store } from "../../store/index.ts";
 import type { Authorities } from "../authorities.ts";
 import type { Placement } from "../placement.ts";
+import type { PortLinks } from "../port-links.ts";
 import type { Tokens } from "../tokens.ts";
 import type { LivingSandboxes } from "./living.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -29,6 +30,7 @@ export interface EngineNeeds {
   readonly routes: RouteTable;
   readonly agent: AgentClient;
   readonly tokens: Tokens;
+  readonly portLinks: PortLinks;
   readonly events: Events;
   readonly authorities: Authorities;
   /** Every sandbox that is not dead. The engine alone changes it; what limits sandboxes counts them in it. */

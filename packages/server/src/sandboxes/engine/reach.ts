@@ -54,7 +54,7 @@ export class Reach {
       sandbox.incarnation = new Incarnation(sandbox.handle);
     if (state === "running") this.open(sandbox);
     this.parts.routes.markEnding(sandbox.id, state === "pausing" ? "pausing" : isReplaced(state) ? "replacing" : undefined);
-    if (this.isStarting(sandbox) && record.owner.kind === "user") this.parts.routes.addChanging(this.guardOf(record));
+    if (this.isStarting(sandbox) && record.owner.kind === "user") this.parts.routes.addChanging(this.guardOf(sandbox));
     if ((state === "paused" || state === "pausing" || state === "rollingBack") && mayWake(record)) this.sleep(sandbox);
     else if (state === "running") this.parts.routes.removeSleeper(sandbox.id);
   }
@@ -86,7 +86,7 @@ export class Reach {
     const { driver } = sandbox;
     const { id, settings } = sandbox.record;
     routes.add({
-      ...this.guardOf(sandbox.record),
+      ...this.guardOf(sandbox),
       incarnation: handle.incarnation,
       host,
       agentPort,
@@ -101,11 +101,16 @@ export class Reach {
 
   private sleep(sandbox: Sandbox): void {
     const accessToken = this.parts.tokens.access(sandbox.id);
-    this.parts.routes.addSleeper({ ...this.guardOf(sandbox.record), accessToken, wake: () => this.events.wanted(sandbox) });
+    this.parts.routes.addSleeper({ ...this.guardOf(sandbox), accessToken, wake: () => this.events.wanted(sandbox) });
   }
 
-  private guardOf({ id, settings }: SandboxRecord): Guarded {
-    return { sandboxId: id, ...(settings.allowPublicTraffic ? {} : { trafficToken: this.parts.tokens.traffic(id) }) };
+  private guardOf(sandbox: Sandbox): Guarded {
+    const { tokens, portLinks } = this.parts;
+    const { id, settings } = sandbox.record;
+    if (settings.allowPublicTraffic) return { sandboxId: id };
+    // The record of that moment: links are withdrawn while the sandbox runs.
+    const linkSeconds = (port: number, token: string) => portLinks.secondsLeft(sandbox.record, port, token);
+    return { sandboxId: id, trafficToken: tokens.traffic(id), linkSeconds };
   }
 
   private drop(sandbox: Sandbox): void {

@@ -1,0 +1,46 @@
+import type { EgressPolicy, ResourceLimits } from "@boxyard/driver";
+
+/** What a pause keeps. `full`: memory and disk. `filesystem`: the disk alone. */
+export type PauseMode = "full" | "filesystem";
+
+/** What happens to a sandbox when its time is over, and when a request comes while it is paused. */
+export interface Lifecycle {
+  /** At its end the sandbox is paused in this mode; killed when this is not set. */
+  readonly pauseAs?: PauseMode;
+  /** Whether a request resumes the sandbox. */
+  readonly wakes: boolean;
+}
+
+/** A client prepares a sandbox that it has got by name, before others get it. */
+export interface Setup {
+  /** The client's own random word: who repeats it is the same client. */
+  readonly creator: string;
+  /** Until when the client has to renew this, milliseconds since 1970; then the sandbox is removed. */
+  readonly until: number;
+}
+
+/** How often links of a sandbox's ports were withdrawn: of all ports, and of single ones. What was signed with other numbers is not good. */
+export interface PortLinkState {
+  readonly all: number;
+  readonly ports: Readonly<Record<string, number>>;
+}
+
+/** The part of a sandbox's record that can change while the sandbox lives. */
+export interface SandboxSettings {
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The egress policy, with the lists as they were given. */
+  readonly egress: EgressPolicy;
+  readonly allowPublicTraffic: boolean;
+  readonly maskRequestHost?: string;
+  /** Ports inside that speak TLS. */
+  readonly httpsPorts?: readonly number[];
+  readonly portLinks?: PortLinkState;
+  /** What happens when its time is over, and when a request comes while it is paused; by default the end kills it. */
+  readonly lifecycle?: Lifecycle;
+  /** What the pause has kept; set while the sandbox pauses, is paused or resumes. */
+  readonly pauseMode?: PauseMode;
+  /** Set until the client that made the sandbox by name has prepared it. */
+  readonly setup?: Setup;
+  /** Its limits, where they were changed since its create. */
+  readonly resources?: ResourceLimits;
+}
