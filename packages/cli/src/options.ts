@@ -21,6 +21,14 @@ export function collectPairs(text: string, before: Record<string, string> = {}):
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
+/** Collects `VARIABLE=SECRET`: variables whose values are stored secrets. */
+export function collectEnvSecrets(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const [, variable, secret] = /^([A-Za-z_][A-Za-z0-9_]*)=([A-Za-z0-9_-]+)$/.exec(text) ?? [];
+  if (variable === undefined || secret === undefined)
+    throw new InvalidArgumentError("give it as VARIABLE=SECRET; `boxyard secret list` shows names");
+  return { ...before, [variable]: secret };
+}
+
 /** A volume, and where a sandbox has it. */
 export interface MountOption {
   readonly volume: string;

@@ -11,6 +11,7 @@ import type { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import type { Engine } from "./sandboxes/engine/engine.ts";
 import { newSeed } from "./sandboxes/tokens.ts";
 import type { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
+import type { TeamSecrets } from "./secrets/team-secrets.ts";
 import type { Store } from "./store/index.ts";
 import type { TeamLimits } from "./teams/limits.ts";
 import { RegistryImages } from "./templates/builds/base/registry-images.ts";
@@ -35,6 +36,7 @@ export interface TemplateServicesDeps {
   readonly driver: SandboxDriver;
   readonly engine: Engine;
   readonly buildSandboxes: BuildSandboxes;
+  readonly secrets: TeamSecrets;
   readonly snapshotKeeper: SnapshotKeeper;
   readonly limits: TeamLimits;
   readonly clock: Clock;

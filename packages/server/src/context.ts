@@ -128,6 +128,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const { tokens, portLinks } = tokensOf(await store.getOrCreateMeta("token-seed", newSeed), clock);
   const templates = new Templates(store, clock);
+  const secrets = new TeamSecrets({ store, clock });
   const { teamId } = firstKey;
   await templates.seed(join(config.dataDir, "templates"), teamId, logger);
 
@@ -156,7 +157,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     keepMs: keepOrphansMs(config, options.orphans),
   });
   const buildSandboxes = new BuildSandboxes({ ...making, tokens });
-  const building = { buildSandboxes, settings: buildSettings, ...(observer && { observer }) };
+  const building = { buildSandboxes, secrets, settings: buildSettings, ...(observer && { observer }) };
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, limits, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler({ sandboxes, clock, liveness, logger, ...metrics });
@@ -168,9 +169,9 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     },
     [made.builds],
   );
-  const secrets = new TeamSecrets({ store, clock });
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
-  const serving = { ...making, ...made, ...rulesOf(config, limits), snapshotKeeper, templates, store, driver, events, volumes, operations };
+  const rules = { ...rulesOf(config, limits), secrets };
+  const serving = { ...making, ...made, ...rules, snapshotKeeper, templates, store, driver, events, volumes, operations };
   const service = new SandboxService(serving);
   const context: ServerContext = {
     config,

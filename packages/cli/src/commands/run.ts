@@ -4,7 +4,7 @@ import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
-import { collectEnv, collectMounts, type MountOption, parseSeconds } from "../options.ts";
+import { collectEnv, collectEnvSecrets, collectMounts, type MountOption, parseSeconds } from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
 import { checkName } from "../sandbox-ref.ts";
 import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";
@@ -13,6 +13,7 @@ interface RunOptions extends RemoteCommandOptions {
   readonly tty?: boolean;
   readonly name?: string;
   readonly volume?: Record<string, MountOption>;
+  readonly envSecret?: Record<string, string>;
   readonly template: string;
   readonly keep?: boolean;
   readonly quiet?: boolean;
@@ -45,6 +46,7 @@ export function configure(command: Command, context: CliContext): void {
       "environment variable, repeatable; KEY alone takes the value from your environment",
       collectEnv(context.config.env),
     )
+    .option("--env-secret <VARIABLE=SECRET>", "environment variable with the value of a stored secret, repeatable", collectEnvSecrets)
     .option("-w, --cwd <path>", "working directory (default: the user's home)")
     .option("-u, --user <name>", "user in the sandbox (default: the template's)")
     .option("--timeout <seconds>", "end the command after this time, with exit code 124", parseSeconds)
@@ -70,6 +72,7 @@ async function run(argv: readonly string[], options: RunOptions, context: CliCon
     timeoutMs: LEASE_MS,
     ...(options.name === undefined ? {} : { name: checkName(options.name) }),
     volumes: options.volume,
+    envSecrets: options.envSecret,
     ...(options.internet ? {} : { allowInternetAccess: false }),
   });
   const lease = renewLease(sandbox);

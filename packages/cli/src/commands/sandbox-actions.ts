@@ -13,6 +13,7 @@ import { checkName, resolveSandbox } from "../sandbox-ref.ts";
 export interface CreateOptions extends SizeOptions {
   readonly timeout: number;
   readonly env?: Record<string, string>;
+  readonly envSecret?: Record<string, string>;
   readonly metadata?: Record<string, string>;
   readonly name?: string;
   readonly volume?: Record<string, MountOption>;
@@ -48,6 +49,7 @@ export async function create(template: string | undefined, options: CreateOption
     template: template ?? "base",
     timeoutMs: options.timeout * 1000,
     envs: options.env,
+    envSecrets: options.envSecret,
     ...name,
     ...(options.cpu || options.memory || options.disk ? { resources: sizeOf(options) } : {}),
     metadata: options.metadata,

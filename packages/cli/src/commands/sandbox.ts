@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { collectEnv, collectMounts, collectPairs, parseCount, parseSeconds } from "../options.ts";
+import { collectEnv, collectEnvSecrets, collectMounts, collectPairs, parseCount, parseSeconds } from "../options.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 import * as actions from "./sandbox-actions.ts";
 import { agentLogs, LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
@@ -121,6 +121,11 @@ function configureCreate(command: Command, context: CliContext): void {
     .addOption(new Option("--on-timeout <action>", "what happens at the end of the lifetime (default: kill)").choices(ON_TIMEOUT))
     .option("--auto-resume", "resume it, while it is paused, when a request comes for it")
     .option("-e, --env <KEY=VALUE>", "environment variable of every command, repeatable", collectEnv(context.config.env))
+    .option(
+      "--env-secret <VARIABLE=SECRET>",
+      "environment variable of every command with the value of a stored secret, repeatable",
+      collectEnvSecrets,
+    )
     .option("-v, --volume <NAME:PATH>", "mount a volume, repeatable; NAME:PATH:ro to read only", collectMounts)
     .option("--name <name>", "a name to find it by, which no other living sandbox has")
     .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)

@@ -69,7 +69,11 @@ export function configure(command: Command, context: CliContext): void {
       .option("-f, --file <path>", "the Dockerfile")
       .option("--target <stage>", "stage of the Dockerfile to build (default: the last one)")
       .option("--build-arg <KEY=VALUE>", "value for an ARG, repeatable", collectPairs)
-      .option("--secret <id=ID,src=FILE>", "secret for RUN --mount=type=secret, of a file or (env=NAME) a variable, repeatable", collect),
+      .option(
+        "--secret <id=ID,src=FILE>",
+        "secret for RUN --mount=type=secret, of a file, (env=NAME) a variable or (stored=NAME) a stored secret, repeatable",
+        collect,
+      ),
   )
     .option("--no-cache", "do every step again")
     .option("-d, --detach", "start the build and do not wait for it")

@@ -40,6 +40,7 @@ const FREE: readonly string[] = [
   "MiB",
   "domain",
   "scope",
+  "VARIABLE=SECRET",
   "slug",
   "limit",
   "NAME:PATH",

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type BuildError, type CallSite, placeOf, Template } from "@boxyard/sdk/template";
+import { type BuildError, type BuildSecret, type CallSite, placeOf, Template } from "@boxyard/sdk/template";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { usageError } from "../errors.ts";
@@ -88,13 +88,15 @@ function withOutcome(
   return Object.keys(restrictions).length > 0 ? ready.restrict(restrictions) : ready;
 }
 
-/** `id=ID[,src=FILE][,env=VARIABLE]`: a file's text, or a variable of this program; without both the variable ID. */
-function secretOf(text: string, env: Readonly<Record<string, string | undefined>>): [id: string, value: string] {
+/** `id=ID[,src=FILE][,env=VARIABLE][,stored=NAME]`: a file's text, a variable of this program, or a stored secret; without all the variable ID. */
+function secretOf(text: string, env: Readonly<Record<string, string | undefined>>): [id: string, secret: BuildSecret] {
   const parts = new Map(text.split(",").map((part) => [part.split("=", 1)[0] ?? "", part.slice(part.indexOf("=") + 1)]));
   const [id, file] = [parts.get("id"), parts.get("src") ?? parts.get("source")];
-  if (!id || [...parts.keys()].some((name) => !["id", "src", "source", "env"].includes(name))) {
-    throw usageError("--secret is id=ID, with src=FILE or env=VARIABLE where its value is");
+  if (!id || [...parts.keys()].some((name) => !["id", "src", "source", "env", "stored"].includes(name))) {
+    throw usageError("--secret is id=ID, with src=FILE, env=VARIABLE or stored=NAME where its value is");
   }
+  const stored = parts.get("stored");
+  if (stored !== undefined) return [id, { stored }];
   if (file !== undefined) {
     if (!existsSync(file)) throw usageError(`--secret ${id}: there is no ${file}`);
     return [id, readFileSync(file, "utf8")];

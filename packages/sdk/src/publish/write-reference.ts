@@ -133,6 +133,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "SecretMount",
       "TemplateBuildOpts",
       "BuildOpts",
+      "BuildSecret",
       "UploadOpts",
       "BuildResources",
       "UploadState",

@@ -77,6 +77,8 @@ export interface CreateOptions {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Environment variables of every command. */
   readonly envs?: Readonly<Record<string, string>> | undefined;
+  /** Variables whose values are secrets of your team (`Secrets`), by the name or id of each. Everything in the sandbox can read them. */
+  readonly envSecrets?: Readonly<Record<string, string>> | undefined;
   /** False: no connections from the sandbox to the outside. Default true. */
   readonly allowInternetAccess?: boolean | undefined;
   readonly network?: NetworkOptions | undefined;
@@ -147,6 +149,7 @@ export function createBody(opts: Omit<CreateOptions, "name" | "idempotencyKey">)
     ...(opts.resources ? { resources: opts.resources } : {}),
     ...(opts.metadata ? { metadata: opts.metadata } : {}),
     ...(opts.envs ? { envVars: opts.envs } : {}),
+    ...(opts.envSecrets ? { envSecrets: opts.envSecrets } : {}),
     ...(opts.allowInternetAccess === undefined ? {} : { allow_internet_access: opts.allowInternetAccess }),
     ...(opts.network ? { network: opts.network } : {}),
     ...(opts.volumes ? { volumeMounts: mountsToJson(opts.volumes) } : {}),

@@ -6,11 +6,14 @@ import * as calls from "./template-api.ts";
 import type { BuildLogEntry } from "./template-info.ts";
 import { sendArchive, sendSteps, type UploadOpts } from "./upload.ts";
 
+/** The value of a secret, or the name or id of one that is stored (`Secrets`). */
+export type BuildSecret = string | { readonly stored: string };
+
 export interface BuildOpts extends calls.BuildResources, UploadOpts {
   /** Tags of this build. Default: `default`. */
   readonly tags?: readonly string[] | undefined;
-  /** Secrets by name, for commands that request them. The server does not store them, and removes them from the log. */
-  readonly secrets?: Readonly<Record<string, string>> | undefined;
+  /** Secrets by id, for commands that request them: values, or names of stored ones (`Secrets`). The server removes them from the log, and no build stores one. */
+  readonly secrets?: Readonly<Record<string, BuildSecret>> | undefined;
   /** Called with each line of the build's log. A returned promise is awaited; an error thrown here is thrown to the caller. */
   readonly onLog?: ((entry: BuildLogEntry) => void | Promise<void>) | undefined;
 }

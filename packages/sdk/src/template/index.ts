@@ -1,5 +1,5 @@
 /* `@boxyard/sdk/template`: making templates. For Node, Bun and Deno; it reads files. */
-export { BuildError, type BuildOpts } from "./build.ts";
+export { BuildError, type BuildOpts, type BuildSecret } from "./build.ts";
 export { type CallSite, placeOf } from "./call-site.ts";
 export type { ExportedImage, ExportOpts, PushedImage, PushOpts, PushProgress, Sink } from "./image-out.ts";
 export { waitForFile, waitForPort, waitForProcess, waitForTimeout, waitForUrl } from "./ready.ts";

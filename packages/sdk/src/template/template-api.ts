@@ -83,7 +83,7 @@ export type StartedStage = TemplateOrigin & {
 export interface StartedSteps {
   readonly stages: readonly StartedStage[];
   readonly steps: readonly SentStep[];
-  readonly secrets: Readonly<Record<string, string>>;
+  readonly secrets: Readonly<Record<string, string | { readonly stored: string }>>;
   /** Nothing is taken from the cache. */
   readonly force: boolean;
 }

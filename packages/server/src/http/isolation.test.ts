@@ -32,7 +32,7 @@ const { paths, components } = JSON.parse(JSON.stringify(platformDocument())) as 
 const PLAIN: ReadonlySet<string> = new Set(
   `metadata envVars allow_internet_access autoPause autoPauseMemory autoResume network mcp iam timeout secure memory duration allowOut denyOut egressProxy
   dnsServers rules requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
-  onBuildDone startCmd readyCmd restrictions startFromMemory secrets stages reference registry scopes expiresAt slug state order startedAfter limit start
+  onBuildDone startCmd readyCmd restrictions startFromMemory stages reference registry scopes expiresAt slug state order startedAfter limit start
   metric to action end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources
   dockerfile value port expires`.split(/\s+/),
 );
@@ -100,6 +100,8 @@ beforeAll(async () => {
     nodeID: { theirs: "home", unknown: "other" },
     nextToken: { theirs: theirs.page, unknown: mine.page },
     volumeMounts: { theirs: "data-of-victim", unknown: "nothing" },
+    secrets: { theirs: "secret-of-theirs-alone", unknown: "secret-of-nobody" },
+    envSecrets: { theirs: "secret-of-theirs-alone", unknown: "secret-of-nobody" },
   } satisfies Record<string, Reference>);
   await as(victim.headers)("POST", "/volumes", { name: "data-of-victim", sizeMB: 8 });
   Object.assign(special, { "delete /templates/tags name": { theirs: "victim/kept", unknown: "victim/nothing" } });
@@ -183,6 +185,8 @@ const BODIES: Readonly<Record<string, object>> = {
 
 /** How a field that is no plain text names something. */
 function bodyValue(field: string, text: string): unknown {
+  if (field === "secrets") return { id: { stored: text } };
+  if (field === "envSecrets") return { VARIABLE: text };
   return field === "volumeMounts" ? [{ name: text, path: "/data" }] : text;
 }
 

@@ -1,6 +1,8 @@
 import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import type { EgressPolicy, SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
+import { environmentOf } from "../secrets/environment.ts";
+import type { TeamSecrets } from "../secrets/team-secrets.ts";
 import { isStoreFault, type SandboxRecord, type Setup, type Store, type TemplateSpec } from "../store/index.ts";
 import { volumesOfCreate } from "../volumes/mounts.ts";
 import type { Volumes } from "../volumes/volumes.ts";
@@ -31,6 +33,7 @@ export interface SandboxServiceParts {
   readonly templates: TemplateSource;
   readonly volumes: Volumes;
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
+  readonly secrets: Pick<TeamSecrets, "value">;
   readonly store: Store;
   readonly driver: Pick<SandboxDriver, "capacity">;
   readonly clock: Clock;
@@ -82,7 +85,8 @@ export class SandboxService {
     if (asked.size) checkSize(asked.size, await mostOfMachine(this.parts.driver));
     const volumes = await volumesOfCreate(this.parts.volumes, teamId, body.volumeMounts, version);
     const settings = { ...asked.settings, ...(setup && { setup }) };
-    const wanted = { ...asked, settings, volumes, envVars: { ...snapshotCatalog.envOf(version.spec), ...asked.envVars } };
+    const source = { ...version, inherited: snapshotCatalog.envOf(version.spec) };
+    const wanted = { ...asked, settings, volumes, ...(await environmentOf(this.parts.secrets, teamId, body, source)) };
     // The memory that a build has kept is of a sandbox without volumes.
     const images = volumes.length === 0 ? this.brokenImages : undefined;
     // With a key the client may ask again for the answer, so a lost connection does not abort the create.

@@ -1,6 +1,16 @@
-import { idempotencyOf } from "./key-rows.ts";
-import type { IdempotencyRecord } from "./records.ts";
+import type { SandboxId, TeamId } from "@boxyard/core";
 import type { Session } from "./session.ts";
+import { num, type Row, text } from "./sql-values.ts";
+
+/** The claim of an idempotency key by a create. */
+export interface IdempotencyRecord {
+  readonly teamId: TeamId;
+  readonly key: string;
+  /** SHA-256 of the request. */
+  readonly fingerprint: string;
+  readonly sandboxId: SandboxId;
+  readonly createdAt: number;
+}
 
 /** Claims an idempotency key. Returns undefined, or the earlier claim. */
 export async function claimKey(session: Session, record: IdempotencyRecord): Promise<IdempotencyRecord | undefined> {
@@ -17,4 +27,14 @@ export async function claimKey(session: Session, record: IdempotencyRecord): Pro
   const [row] = await session.sql`SELECT * FROM idempotency WHERE team_id = ${teamId} AND key = ${key}`;
   // Another caller has dropped the claim between the two statements: claim again.
   return row ? idempotencyOf(row) : claimKey(session, record);
+}
+
+function idempotencyOf(row: Row): IdempotencyRecord {
+  return {
+    teamId: text(row.team_id) as TeamId,
+    key: text(row.key),
+    fingerprint: text(row.fingerprint),
+    sandboxId: text(row.sandbox_id) as SandboxId,
+    createdAt: num(row.created_at),
+  };
 }

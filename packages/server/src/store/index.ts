@@ -1,6 +1,7 @@
 export type { CheckpointHolder } from "./checkpoint-references.ts";
 export type { CheckpointRecord, NewCheckpoint } from "./checkpoint-rows.ts";
 export * from "./event.ts";
+export type { IdempotencyRecord } from "./idempotency-rows.ts";
 export type * from "./metric-store.ts";
 export * from "./records.ts";
 export * from "./sandbox-log-store.ts";

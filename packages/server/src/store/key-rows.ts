@@ -1,6 +1,6 @@
-import type { SandboxId, TeamId } from "@boxyard/core";
+import type { TeamId } from "@boxyard/core";
 import type { Scope } from "@boxyard/spec/platform";
-import type { ApiKeyRecord, IdempotencyRecord } from "./records.ts";
+import type { ApiKeyRecord } from "./records.ts";
 import type { Session } from "./session.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
@@ -91,15 +91,5 @@ function keyOf(row: Row): ApiKeyRecord {
     createdAt: num(row.created_at),
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
-  };
-}
-
-export function idempotencyOf(row: Row): IdempotencyRecord {
-  return {
-    teamId: text(row.team_id) as TeamId,
-    key: text(row.key),
-    fingerprint: text(row.fingerprint),
-    sandboxId: text(row.sandbox_id) as SandboxId,
-    createdAt: num(row.created_at),
   };
 }

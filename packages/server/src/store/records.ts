@@ -29,6 +29,8 @@ export interface SandboxFacts {
   readonly resources: ResourceLimits;
   /** The user's environment, for a boot from the disk at a resume. Never logged; sealed in the store. */
   readonly envVars: Readonly<Record<string, string>>;
+  /** Those of `envVars`, and of the memory that the sandbox began with, whose values are secrets of the team. */
+  readonly secretEnv?: readonly string[];
   readonly user: string;
   readonly workdir: string;
   /** The key for the agent's `/init`. Never logged; sealed in the store. */
@@ -133,6 +135,8 @@ export interface SnapshotOrigin {
   readonly sandboxId: SandboxId;
   /** That sandbox's `envVars`, JSON, sealed by the store. */
   readonly sealedEnv: string;
+  /** Those of its variables whose values are secrets: no other team gets them, nor a memory that has them. */
+  readonly secretEnv?: readonly string[];
   /** The volumes of that sandbox, which those with its memory need. */
   readonly volumes?: readonly SandboxVolume[];
 }
@@ -252,14 +256,4 @@ export interface BuildLogLine {
   /** `base`, a step's number from 1 on, or `finalize`. */
   readonly step?: string;
   readonly message: string;
-}
-
-/** The claim of an idempotency key by a create. */
-export interface IdempotencyRecord {
-  readonly teamId: TeamId;
-  readonly key: string;
-  /** SHA-256 of the request. */
-  readonly fingerprint: string;
-  readonly sandboxId: SandboxId;
-  readonly createdAt: number;
 }

@@ -1,11 +1,11 @@
 import { type Clock, newTeamId, type SandboxId, type SandboxState, systemClock, type TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { CheckpointRows } from "./checkpoint-rows.ts";
-import { claimKey } from "./idempotency-rows.ts";
+import { claimKey, type IdempotencyRecord } from "./idempotency-rows.ts";
 import { KeyRows } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
 import { OperationRows } from "./operation-rows.ts";
-import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
+import type { SandboxRecord } from "./records.ts";
 import { checkNameIsFree, checkRename, formerNames } from "./sandbox-names.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";

@@ -1,10 +1,11 @@
 import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import type { CheckpointRows } from "./checkpoint-rows.ts";
 import type { EventStore } from "./event.ts";
+import type { IdempotencyRecord } from "./idempotency-rows.ts";
 import type { KeyRows } from "./key-rows.ts";
 import type { MetricStore } from "./metric-store.ts";
 import type { OperationRows } from "./operation-rows.ts";
-import type { IdempotencyRecord, SandboxRecord } from "./records.ts";
+import type { SandboxRecord } from "./records.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
 import type { SecretRows } from "./secret-rows.ts";
 import type { StoreHealth } from "./store-health.ts";

@@ -22,6 +22,7 @@ export type NewSandbox = {
   readonly templateID: string;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   readonly envVars?: Readonly<Record<string, string>> | undefined;
+  readonly envSecrets?: Readonly<Record<string, string>> | undefined;
   readonly allow_internet_access?: boolean | undefined;
   readonly autoPause?: boolean | undefined;
   readonly autoPauseMemory?: boolean | undefined;
@@ -63,6 +64,7 @@ export type NewSandboxV2 = {
   readonly templateID: string;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   readonly envVars?: Readonly<Record<string, string>> | undefined;
+  readonly envSecrets?: Readonly<Record<string, string>> | undefined;
   readonly allow_internet_access?: boolean | undefined;
   readonly autoPause?: boolean | undefined;
   readonly autoPauseMemory?: boolean | undefined;
@@ -206,6 +208,7 @@ export type NewNamedSandbox = {
   readonly templateID: string;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   readonly envVars?: Readonly<Record<string, string>> | undefined;
+  readonly envSecrets?: Readonly<Record<string, string>> | undefined;
   readonly allow_internet_access?: boolean | undefined;
   readonly autoPause?: boolean | undefined;
   readonly autoPauseMemory?: boolean | undefined;
@@ -674,7 +677,9 @@ export type TemplateBuildStartV2 = {
   readonly restrictions?: TemplateRestrictions | undefined;
   readonly startFromMemory?: boolean | undefined;
   readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
-  readonly secrets?: Readonly<Record<string, string>> | undefined;
+  readonly secrets?: Readonly<Record<string, string | {
+    readonly stored: string;
+  }>> | undefined;
   readonly stages?: readonly TemplateBuildStage[] | undefined;
 };
 

@@ -63,6 +63,11 @@ const newSandbox = {
   templateID: z.string().min(1, "must not be empty").max(512).meta({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
   metadata: StringMap.optional(),
   envVars: StringMap.optional().meta({ description: "Environment of every process of the sandbox" }),
+  envSecrets: z
+    .record(z.string(), z.string().max(128, "must have at most 128 characters"))
+    .refine((secrets) => Object.keys(secrets).length <= 100, "must hold at most 100 entries")
+    .optional()
+    .meta({ description: "Variables whose values are secrets of the team: the name or id of each (docs/contract/platform.md, Secrets)" }),
   allow_internet_access: z.boolean().optional().meta({ description: "false: nothing leaves the sandbox; true by default" }),
   autoPause: z.boolean().optional(),
   autoPauseMemory: z.boolean().optional(),

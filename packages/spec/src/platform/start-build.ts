@@ -96,10 +96,19 @@ export const StartBuild = z
         "Volumes that each sandbox of the template gets, looked up by name when it is created; its own mount at the same path replaces one",
     }),
     secrets: z
-      .record(secretId, z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`))
+      .record(
+        secretId,
+        z.union([
+          z.string().max(MAX_SECRET_LENGTH, `must have at most ${MAX_SECRET_LENGTH} characters`),
+          z.object({ stored: z.string().max(128, "must have at most 128 characters") }),
+        ]),
+      )
       .refine((secrets) => Object.keys(secrets).length <= MAX_SECRETS, `must hold at most ${MAX_SECRETS} secrets`)
       .default({})
-      .meta({ description: "Values of the secrets that steps name. They are not stored, and removed from logs" }),
+      .meta({
+        description:
+          "Values of the secrets that steps name, or `stored`: the name or id of one of `/secrets`. They are removed from logs, and the build stores none",
+      }),
     stages: z.array(BuildStage).max(MAX_STAGES, `must hold at most ${MAX_STAGES} stages`).default([]),
   })
   .meta(named("TemplateBuildStartV2"));

@@ -45,6 +45,10 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
     const bad = Object.keys(b.envVars ?? {}).find((name) => !isEnvName(name));
     return bad === undefined ? undefined : refuse(`envVars: '${bad.slice(0, 100)}' is not a variable name`);
   },
+  (b) => {
+    const bad = Object.keys(b.envSecrets ?? {}).find((name) => !isEnvName(name) || Object.hasOwn(b.envVars ?? {}, name));
+    return bad === undefined ? undefined : refuse(`envSecrets: '${bad.slice(0, 100)}' is not a variable name, or is in envVars too`);
+  },
   (b) => (Object.values(b.envVars ?? {}).some((value) => value.includes("\0")) ? refuse("envVars: values must not hold NUL") : undefined),
   (b) => (Buffer.byteLength(JSON.stringify(b.envVars ?? {})) > MAX_MAP_BYTES ? refuse("envVars: more than 128 KiB") : undefined),
   (b) => (Buffer.byteLength(JSON.stringify(b.metadata ?? {})) > MAX_MAP_BYTES ? refuse("metadata: more than 128 KiB") : undefined),

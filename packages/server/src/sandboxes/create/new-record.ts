@@ -19,6 +19,8 @@ export interface CreateSandbox {
   readonly template: Pick<TemplateVersion, "templateId" | "buildId" | "name" | "spec">;
   readonly timeoutMs: number;
   readonly envVars: Readonly<Record<string, string>>;
+  /** Those of the variables whose values are secrets. */
+  readonly secretEnv?: readonly string[];
   readonly settings: SandboxSettings;
   readonly volumes?: readonly SandboxVolume[];
   readonly name?: string | undefined;
@@ -34,6 +36,7 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
     image: template.spec.image,
     resources: resourcesFor(template.spec, wanted.size),
     envVars: wanted.envVars,
+    ...(wanted.secretEnv && { secretEnv: wanted.secretEnv }),
     user: template.spec.user,
     workdir: template.spec.workdir,
     initKey: newInitKey(),

@@ -4,6 +4,8 @@ import type { DriverCapabilities } from "@boxyard/driver";
 import type { StartBuild } from "@boxyard/spec/platform";
 import type { Collected } from "../../images/collect.ts";
 import type { Pins } from "../../images/pins.ts";
+import { withSecretValues } from "../../secrets/build-secrets.ts";
+import type { TeamSecrets } from "../../secrets/team-secrets.ts";
 import type { BuildLogLine, BuildRecord, LogLines, LogsAt, TemplateSpec } from "../../store/index.ts";
 import { isTemplateReference } from "../reference.ts";
 import type { Templates } from "../templates.ts";
@@ -24,6 +26,7 @@ export interface BuildsDeps extends Omit<StageDeps, "settings">, KeepStartedDeps
   readonly settings: () => Promise<BuildSettings>;
   readonly snapshotKeeper: SnapshotHolder;
   readonly templates: Templates;
+  readonly secrets: Pick<TeamSecrets, "value">;
   /** Layers that work in progress uses: they are not collected. */
   readonly pins: Pins;
   readonly layers: BuildLayers;
@@ -137,7 +140,7 @@ export class Builds {
       throw error;
     });
     if (build.status !== "waiting") throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
-    const order = toOrder(build, teamId, request, this.deps);
+    const order = toOrder(build, teamId, await withSecretValues(this.deps.secrets, teamId, request), this.deps);
     checkBuilds(teamId, this.queue.countOf(teamId, build) + 1);
     await this.turns.run(buildId, async () => {
       const now = clock.now();

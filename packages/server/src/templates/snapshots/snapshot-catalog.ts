@@ -52,8 +52,9 @@ export class SnapshotCatalog {
     const { teamId } = source;
     const now = clock.now();
     const sealedEnv = store.seal(JSON.stringify(source.facts.envVars), envPlace(captured.id));
-    const { volumes } = source.facts;
-    const spec = specOf(source, { ...captured, sandboxId: source.id, sealedEnv, ...(volumes && { volumes }) });
+    const { volumes, secretEnv } = source.facts;
+    const more = { ...(volumes && { volumes }), ...(secretEnv && { secretEnv }) };
+    const spec = specOf(source, { ...captured, sandboxId: source.id, sealedEnv, ...more });
     const { cpuCount, memoryMB, diskMB } = spec;
     const buildId = newBuildId();
     const templateId = await store.transaction(async (tx) => {

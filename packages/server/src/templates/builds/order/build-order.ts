@@ -1,5 +1,6 @@
 import type { TeamId } from "@boxyard/core";
-import type { RegistryAccess, StartBuild, TemplateStep } from "@boxyard/spec/platform";
+import type { RegistryAccess, TemplateStep } from "@boxyard/spec/platform";
+import type { BuildRequest } from "../../../secrets/build-secrets.ts";
 import type { BuildRecord, TemplateVersion } from "../../../store/index.ts";
 
 /** A base and the steps on it: the template itself, or a stage that others copy from. */
@@ -25,7 +26,7 @@ export interface StageOrder {
 export interface BuildOrder extends StageOrder {
   readonly build: BuildRecord;
   readonly teamId: TeamId;
-  readonly request: StartBuild;
+  readonly request: BuildRequest;
   /** Stages that the template or later stages copy from, in the order in which they are built. */
   readonly stages: readonly StageOrder[];
 }

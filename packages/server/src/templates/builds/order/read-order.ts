@@ -1,5 +1,6 @@
 import type { TeamId } from "@boxyard/core";
 import type { StartBuild, TemplateStep } from "@boxyard/spec/platform";
+import type { BuildRequest } from "../../../secrets/build-secrets.ts";
 import type { BuildRecord, TemplateVersion } from "../../../store/index.ts";
 import { checkMounts } from "../../../volumes/mounts.ts";
 import type { Templates } from "../../templates.ts";
@@ -18,7 +19,7 @@ interface OrderDeps {
 }
 
 /** Checks a request to start a build. Throws `invalid_argument`, whose message begins with the member's path; `not_found` for templates and tags. */
-export function toOrder(build: BuildRecord, teamId: TeamId, request: StartBuild, deps: OrderDeps): BuildOrder {
+export function toOrder(build: BuildRecord, teamId: TeamId, request: BuildRequest, deps: OrderDeps): BuildOrder {
   for (const field of ["startCmd", "readyCmd"] as const) if (request[field]?.includes("\0")) throw refuse(`${field}: must not hold NUL`);
   checkMounts(request.volumeMounts);
   const names = new Set<string>();
@@ -33,7 +34,7 @@ export function toOrder(build: BuildRecord, teamId: TeamId, request: StartBuild,
   return { ...toStage(request, "", teamId, names, deps), ...archive, build, teamId, request, stages };
 }
 
-function checkArchive({ fromImage, fromTemplate }: StartBuild, fromArchive: string, teamId: TeamId, uploads: Uploads): string {
+function checkArchive({ fromImage, fromTemplate }: BuildRequest, fromArchive: string, teamId: TeamId, uploads: Uploads): string {
   if (fromImage !== undefined || fromTemplate !== undefined) throw refuse("fromArchive: cannot go with fromImage or fromTemplate");
   checkHash(fromArchive, "fromArchive");
   if (!uploads.has(teamId, fromArchive)) throw refuse(`fromArchive: no archive was uploaded under ${fromArchive}`);
