@@ -22,3 +22,4 @@ export { startPostgres, type TestPostgres } from "./postgres.ts";
 export { type Capability, lacks } from "./requires.ts";
 export { makeSmallDisk, type SmallDisk } from "./small-disk.ts";
 export { spreadDirectories } from "./spread-directories.ts";
+export { tryAll } from "./try-all.ts";

@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
-import { accessSync, closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { accessSync, closeSync, constants, fstatSync, mkdirSync, openSync } from "node:fs";
 import { AppError, EXIT_SETUP_NEEDED, systemClock } from "@boxyard/core";
-import { logLineAsText } from "@boxyard/core/log-text";
 import type { CliConfig } from "../config.ts";
 import { answers } from "./health.ts";
 import { selfCommand } from "./self-command.ts";
 import { readServerFile, readSupervisor, type ServerFile, serverLogPath } from "./server-file.ts";
+import { startFailure } from "./start-failure.ts";
 
 /** How long a server may take until it answers; after a crash it first adopts the sandboxes that it finds. */
 const START_LIMIT_MS = 60_000;
@@ -13,9 +13,6 @@ const POLL_MS = 10;
 /** How long a hanging server may take to end before it is killed. */
 const END_LIMIT_MS = 5000;
 const PROBE_LIMIT_MS = 5000;
-const LOG_LINES = 10;
-/** The server's program begins the line with the reason of its end with this. */
-const OWN_WORDS = "boxyard serve: ";
 
 /**
  * Starts a server in a session of its own, its output in `server.log`, and waits until it answers. Undefined when it says that set-up is
@@ -49,7 +46,8 @@ export async function startDetached(config: CliConfig, serveArgs: readonly strin
     await systemClock.sleep(POLL_MS, signal);
   }
   if (exitCode === EXIT_SETUP_NEEDED) return undefined;
-  const failure = startFailure(config, exitCode, before);
+  const how = exitCode === undefined ? `did not answer within ${START_LIMIT_MS / 1000} s` : `ended with exit code ${exitCode}`;
+  const failure = startFailure(config.dataDir, how, before);
   if (child.pid) await endHanging(child.pid, () => exitCode !== undefined);
   throw failure;
 }
@@ -61,28 +59,6 @@ async function endHanging(pid: number, hasEnded: () => boolean): Promise<void> {
     if (!hasEnded()) process.kill(-pid, signal);
     const deadline = systemClock.monotonic() + END_LIMIT_MS;
     while (!hasEnded() && systemClock.monotonic() < deadline) await systemClock.sleep(POLL_MS);
-  }
-}
-
-/** The server's own line about its end is the reason; without one, the last lines of its log are shown. `before` is where the log of this start begins. */
-function startFailure(config: CliConfig, exitCode: number | undefined, before: number): AppError {
-  const how = exitCode === undefined ? `did not answer within ${START_LIMIT_MS / 1000} s` : `ended with exit code ${exitCode}`;
-  const lines = linesFrom(serverLogPath(config.dataDir), before);
-  const words = lines.findLast((line) => line.startsWith(OWN_WORDS))?.slice(OWN_WORDS.length);
-  const tail = lines.slice(-LOG_LINES).map((line) => `  ${logLineAsText(line)}`);
-  const more = tail.length > 0 ? `. The end of its log, ${serverLogPath(config.dataDir)}:\n${tail.join("\n")}` : "";
-  return new AppError("unavailable", `the server ${how}${words === undefined ? more : `: ${words}`}`, {
-    reason: "server_start",
-    details: { hint: `Its log is ${serverLogPath(config.dataDir)}. \`boxyard doctor\` says what this machine lacks.` },
-  });
-}
-
-function linesFrom(path: string, offset: number): string[] {
-  try {
-    const text = readFileSync(path).subarray(offset).toString();
-    return text.split("\n").filter((line) => line !== "");
-  } catch {
-    return [];
   }
 }
 

@@ -3,7 +3,7 @@ import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type AppError, isAppError } from "@boxyard/core";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
-import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
+import { eventually, makeSmallDisk, type SmallDisk, tryAll } from "@boxyard/testkit";
 import { isPoolReadOnly } from "../pool-storage/mount.ts";
 import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
@@ -142,10 +142,8 @@ describe("of the disk below the pool", () => {
     machine = await TestMachine.make(undefined, disk(), { aheadBytes: 0 });
   }, 600_000);
   afterAll(async () => {
-    rmSync(join(disk(), "ballast"), { force: true });
-    await machine?.dispose();
-    await small.remove();
-  }, 60_000);
+    await tryAll([() => rmSync(join(disk(), "ballast"), { force: true }), () => machine?.dispose(), () => small.remove()]);
+  }, 120_000);
 
   test("a pause or snapshot that would fill the disk is refused, and the pool still takes writes", async () => {
     await boot();

@@ -3,7 +3,7 @@ import { rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { isAppError } from "@boxyard/core";
 import type { SandboxHandle, SandboxSpec } from "@boxyard/driver";
-import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
+import { eventually, makeSmallDisk, type SmallDisk, tryAll } from "@boxyard/testkit";
 import { isPoolMounted, isPoolReadOnly } from "../pool-storage/mount.ts";
 import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
@@ -32,11 +32,8 @@ beforeAll(async () => {
   machine = await TestMachine.make(undefined, small.path, { aheadBytes: 0 });
 }, 600_000);
 afterAll(async () => {
-  makeRoom();
-  if (machine) await eventually("all are removed", () => machine.destroyAll().then(() => true), { withinMs: 30_000 });
-  await machine?.dispose();
-  await small.remove();
-}, 60_000);
+  await tryAll([makeRoom, () => machine?.dispose(), () => small.remove()]);
+}, 120_000);
 
 async function boot(spec: SandboxSpec): Promise<SandboxHandle> {
   const handle = await machine.boot(spec);

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 
 import { rmSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
-import { eventually, makeSmallDisk, type SmallDisk, staysTrueFor } from "@boxyard/testkit";
+import { eventually, makeSmallDisk, type SmallDisk, staysTrueFor, tryAll } from "@boxyard/testkit";
 import { pool as poolCheck } from "../doctor/checks/storage.ts";
 import { chunksOf } from "../sys/btrfs-chunks.ts";
 import { exec, initAgent } from "../testing/exec.ts";
@@ -30,9 +30,8 @@ afterEach(async () => {
   await machine?.destroyAll();
 }, 60_000);
 afterAll(async () => {
-  await machine?.dispose();
-  await small.remove();
-}, 60_000);
+  await tryAll([() => machine?.dispose(), () => small.remove()]);
+}, 120_000);
 
 async function boot(diskMib = 1024): Promise<{ handle: SandboxHandle; address: AgentAddress }> {
   const handle = await machine.boot(machine.spec({ diskBytes: diskMib * MIB }));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
-import { eventually, makeSmallDisk, type SmallDisk } from "@boxyard/testkit";
+import { eventually, makeSmallDisk, type SmallDisk, tryAll } from "@boxyard/testkit";
 import { pool as poolCheck } from "../doctor/checks/storage.ts";
 import { exec, initAgent } from "../testing/exec.ts";
 import { never, TestMachine } from "../testing/machine.ts";
@@ -28,10 +28,8 @@ beforeAll(async () => {
   machine = await TestMachine.make(undefined, disk(), { aheadBytes: 0 });
 }, 600_000);
 afterAll(async () => {
-  rmSync(ballast(), { force: true, recursive: true });
-  await machine?.dispose();
-  await small.remove();
-}, 60_000);
+  await tryAll([() => rmSync(ballast(), { force: true, recursive: true }), () => machine?.dispose(), () => small.remove()]);
+}, 120_000);
 
 async function boot(): Promise<{ handle: SandboxHandle; address: AgentAddress }> {
   const handle = await machine.boot(machine.spec({ diskBytes: 4096 * MIB }));

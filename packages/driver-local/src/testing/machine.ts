@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { newSandboxId, type StepObserver } from "@boxyard/core";
 import { type Logger, silentLogger } from "@boxyard/core/node";
 import type { ImageRef, SandboxHandle, SandboxSpec } from "@boxyard/driver";
+import { eventually, tryAll } from "@boxyard/testkit";
 import type { LocalDriverConfig } from "../config.ts";
 import type { LocalDriver } from "../driver.ts";
 import { openLocalDriver } from "../open.ts";
@@ -136,20 +137,34 @@ export class TestMachine {
     return Number(readFileSync(`/proc/${init}/task/${init}/children`, "utf8").trim().split(" ")[0]);
   }
 
-  /** Destroys all sandboxes, also after a failed test that has closed the driver or left its fault. */
+  /**
+   * Destroys all sandboxes, also after a failed test that has closed the driver or left its fault. One that cannot be removed does not stop the others;
+   * throws the failures then.
+   */
   async destroyAll(): Promise<void> {
     this.faults.before = () => {};
     this.faults.after = () => {};
     if (!this.open) await this.reopen({ ending: true });
-    for (const handle of await this.driver.list()) await this.driver.destroy(handle);
+    await tryAll((await this.driver.list()).map((handle) => () => this.driver.destroy(handle)));
   }
 
-  /** Destroys all sandboxes, releases everything on the machine, and removes the data directory. Does nothing after a set-up that failed. */
+  /**
+   * Destroys all sandboxes, releases everything on the machine, and removes the data directory: what a failed test leaves mounted makes the files after
+   * it fail. So each act is tried although the ones before have failed; throws the failures then. Does nothing after a set-up that failed.
+   */
   async dispose(): Promise<void> {
     if (!this.made) return;
-    await this.destroyAll();
+    await tryAll([
+      // A pool that takes no writes does so again only after all processes in it have ended: then those that could not be removed can be.
+      () => eventually("all sandboxes are removed", () => this.destroyAll().then(() => true), { withinMs: 30_000 }),
+      () => this.release(),
+      () => this.close(),
+      () => this.directory.remove(),
+    ]);
+  }
+
+  private async release(): Promise<void> {
     await this.driver.release();
     this.open = undefined;
-    await this.directory.remove();
   }
 }
