@@ -86,6 +86,12 @@ test("every operation of a real sandbox answers as the agent's document says", a
   // Input for a terminal that the process does not have is `internal` by the contract, and the agent logs such errors.
   expect(await rpc("process.Process/SendInput", { process, input: { pty: btoa("x") } })).toMatchObject({ code: "internal" });
   expect(await call("get /boxyard/log")).toEqual([expect.stringMatching(/^\d{4}-\S+Z rpc failed: /)]);
+  expect(await call("get /boxyard/journal", { query: "?after=0" })).toMatchObject({
+    entries: expect.arrayContaining([
+      expect.objectContaining({ kind: "started", text: "/bin/echo hello" }),
+      expect.objectContaining({ kind: "ended", text: "exit status 3: sh -c exit 3", exitCode: 3 }),
+    ]),
+  });
   await using ours = await Sandbox.connect(sandbox.id, { apiUrl: platform().apiUrl, apiKey: platform().apiKey });
   expect(await ours.getAgentLog()).toHaveLength(1);
   await stream("process.Process/StreamInput", { start: { process } }, { data: { input: { stdin: btoa("two\n") } } });

@@ -11,8 +11,10 @@ import { fileRoutes, filesystemHandlers } from "./files/index.ts";
 import { freezeRoute, unfreezeRoute } from "./http/freeze.ts";
 import { envsRoute, healthRoute } from "./http/health.ts";
 import { initRoute } from "./http/init.ts";
+import { journalRoute } from "./http/journal.ts";
 import { logRoute } from "./http/log.ts";
 import { metricsRoute } from "./http/metrics.ts";
+import { Journal } from "./journal.ts";
 import { LIMITS } from "./limits.ts";
 import { LogRing } from "./log-ring.ts";
 import { CgroupOomCounter } from "./metrics/oom-counter.ts";
@@ -34,6 +36,7 @@ export interface Agent {
 /** Makes every object of the agent, in the order of their dependencies. `initKey` undefined: no `/init` is accepted. */
 export function buildAgent(config: AgentConfig, initKey: string | undefined, clock = systemClock): Agent {
   const log = new LogRing(clock.now);
+  const journal = new Journal(clock);
   const state = new SandboxState();
   const ctx: AgentContext = {
     state,
@@ -41,14 +44,14 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
     clock,
     limits: readLimits(config.hostDir),
     bodies: bodyBudget(),
-    log: (message, error) => log.add(message, error),
+    log: (message, error) => journal.tell(log.add(message, error)),
   };
   const freezer = new Freezer(config.cgroupRoot, clock, config.freezeWatchdogMs);
   const usage = new Usage({ ...config, limits: ctx.limits, clock });
   const oomKills = new CgroupOomCounter([`${config.cgroupRoot}/memory.events`, `${config.cgroupV1Root}/memory/memory.oom_control`]);
   const cgroups = new CommandCgroups(config.cgroupRoot);
   const launcher = new Launcher(config.launchPath);
-  const process = processHandlers(ctx, new Commands(clock), {
+  const process = processHandlers(ctx, new Commands(clock, journal), {
     state,
     clock,
     cgroups,
@@ -64,6 +67,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
         envsRoute(state),
         metricsRoute(usage),
         logRoute(log),
+        journalRoute(journal),
         initRoute({ ...config, state, freezer, oomKills, bodies: ctx.bodies, initKey, onReady: () => launcher.warmUp() }),
         freezeRoute(freezer, oomKills),
         unfreezeRoute(freezer),

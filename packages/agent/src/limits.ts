@@ -55,6 +55,10 @@ export const LIMITS = {
   /** Processes that ended less than `exitKeptMs` ago do not count, since the contract keeps ends for 30 s; but there are at most `exitKeptCount`. */
   exitKeptMs: 60_000,
   exitKeptCount: 16_384,
+  /** Entries of the journal that the server reads, their text, and how many of them one answer has. */
+  journalEntries: 400,
+  journalTextChars: 500,
+  journalAnswer: 200,
   /** Interval of the attempts to remove cgroups that ended commands have left in use. */
   cgroupSweepMs: 5_000,
   keepaliveDefaultMs: 90_000,

@@ -9,10 +9,12 @@ export class LogRing {
     this.now = now;
   }
 
-  add(message: string, error?: unknown): void {
+  /** Adds a line, and returns its text. */
+  add(message: string, error?: unknown): string {
     const text = error === undefined ? message : `${message}: ${describe(error)}`;
     this.lines.push(`${new Date(this.now()).toISOString()} ${text.slice(0, LIMITS.logLineChars)}`);
     if (this.lines.length > LIMITS.logLines) this.lines.shift();
+    return text;
   }
 
   /** The lines, oldest first. */

@@ -50,6 +50,11 @@ export class Connection {
     this.tls = tls;
   }
 
+  /** Address of the other side; empty before the socket is there. */
+  get remoteAddress(): string {
+    return this.socket?.remoteAddress ?? "";
+  }
+
   attach(socket: Socket<Connection>): void {
     this.socket = socket;
   }

@@ -28,6 +28,8 @@ export interface ServerConfig {
   readonly logMaxMib: number;
   /** Number of files that are kept of `server.log`, with the current one. */
   readonly logFiles: number;
+  /** File of the access log, if there is one. */
+  readonly accessLog: string | undefined;
   readonly maxSandboxes: number;
   /** Size of a volume for which none is asked, in MiB. */
   readonly volumeMB: number;
@@ -153,6 +155,10 @@ const Env = z.object({
   BOXYARD_LOG_FORMAT: z.enum(["auto", "text", "json"]).default("auto"),
   BOXYARD_LOG_MAX_MIB: count(1).default(10),
   BOXYARD_LOG_FILES: count(1).max(100, "must be at most 100").default(5),
+  BOXYARD_ACCESS_LOG: z
+    .string()
+    .refine((text) => text === "off" || text.startsWith("/"), "must be off or the path of a file, from / on")
+    .default("off"),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
   BOXYARD_VOLUME_MB: count(1).default(10_240),
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
@@ -217,6 +223,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     logFormat: e.BOXYARD_LOG_FORMAT,
     logMaxMib: e.BOXYARD_LOG_MAX_MIB,
     logFiles: e.BOXYARD_LOG_FILES,
+    accessLog: e.BOXYARD_ACCESS_LOG === "off" ? undefined : e.BOXYARD_ACCESS_LOG,
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
     volumeMB: e.BOXYARD_VOLUME_MB,
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },

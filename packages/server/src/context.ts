@@ -9,12 +9,13 @@ import type { ServerConfig } from "./config.ts";
 import { DashboardSessions } from "./dashboard/sessions.ts";
 import { Events } from "./events.ts";
 import { EventFeed } from "./feed/event-feed.ts";
+import { AccessLog } from "./http/access-log.ts";
 import type { ApiServices } from "./http/app.ts";
 import { McpFront } from "./http/mcp.ts";
 import { Credentials } from "./keys/credentials.ts";
 import { ensureAdminToken, ensureFirstKey, type FirstKey } from "./keys/first-key.ts";
 import { Keys } from "./keys/keys.ts";
-import { SandboxLogs } from "./logs/sandbox-logs.ts";
+import { logsOf } from "./logs/assemble.ts";
 import { assembleMetrics } from "./metrics/assemble.ts";
 import { observe } from "./prometheus/collect.ts";
 import { Instruments } from "./prometheus/instruments.ts";
@@ -70,6 +71,7 @@ const KEPT_STORE =
 
 /** The services of a running server. */
 export interface ServerContext extends ApiServices {
+  readonly accessLog: AccessLog | undefined;
   readonly store: Store;
 }
 
@@ -137,9 +139,9 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const own: Own = {};
   const agent = new AgentClient(clock, agentLimitMs);
   const routes = new RouteTable((route) => own.front?.forget(route));
-  const sandboxLogs = new SandboxLogs(store, clock, logger);
-  const events = new Events(logger, sandboxLogs);
   const sandboxes = new LivingSandboxes();
+  const { sandboxLogs, guests } = logsOf({ store, clock, logger, sandboxes, routes, tokens });
+  const events = new Events(logger, sandboxLogs);
   const admission = admissionOf({ config, store, placement, clock, sandboxes, limits });
   const { metering, history, ...metrics } = await assembleMetrics({ store, clock });
   const instruments = new Instruments();
@@ -170,8 +172,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     [made.builds],
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
-  const rules = { ...rulesOf(config, limits), secrets };
-  const serving = { ...making, ...made, ...rules, snapshotKeeper, templates, store, driver, events, volumes, operations };
+  const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations };
+  const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, guests };
   const service = new SandboxService(serving);
   const context: ServerContext = {
     config,
@@ -181,7 +183,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     store,
     templates,
     ...made,
-    run: crypto.randomUUID(),
+    ...{ run: crypto.randomUUID(), accessLog: accessLogOf(config, clock) },
     sandboxes: service,
     nodes: new Nodes({ placement, sandboxes, service, store }),
     ...{ resizing: new Resizing({ engine, admission }), portUrls: new PortUrls({ engine, routes, portLinks, clock }) },
@@ -210,7 +212,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     return adoptAll(restart, orphans, remaking);
   };
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
-  return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, metrics, liveness, sweep };
+  return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, metrics, liveness, sweep, guests };
 }
 
 const tokensOf = (seed: string, clock: Clock) => ({ tokens: new Tokens(seed), portLinks: new PortLinks(seed, clock) });
@@ -241,6 +243,10 @@ async function noSdkPackage(): Promise<never> {
 
 async function noDashboard(): Promise<never> {
   throw new AppError("unimplemented", "this server has no dashboard to serve", { reason: "no_dashboard" });
+}
+
+function accessLogOf({ accessLog: file, logMaxMib, logFiles }: ServerConfig, clock: Clock): AccessLog | undefined {
+  return file === undefined ? undefined : new AccessLog({ file, maxBytes: logMaxMib * 2 ** 20, keep: logFiles - 1 }, clock);
 }
 
 const quarantineOf = ({ dataDir, orphanMinutes }: ServerConfig, parts: Pick<QuarantineParts, "placement" | "clock" | "events">) =>

@@ -6,6 +6,7 @@ import { makeServices, type ServerContext, type ServerOptions, type Services } f
 import { createApp } from "./http/app.ts";
 import { logged } from "./http/log.ts";
 import type { FirstKey } from "./keys/first-key.ts";
+import type { GuestLog } from "./logs/guest-log.ts";
 import type { Meters } from "./metrics/meters.ts";
 import type { MetricWriter } from "./metrics/metric-writer.ts";
 import { type Module, Modules } from "./modules.ts";
@@ -30,6 +31,7 @@ export interface RunningServer {
   readonly meters: Meters;
   readonly metricWriter: MetricWriter;
   readonly liveness: Liveness;
+  readonly guests: GuestLog;
   readonly routes: RouteTable;
   readonly firstKey: FirstKey;
   readonly adoption: Adoption;
@@ -75,7 +77,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), { ...context, clock });
   const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };
-  const watches = [sampler, liveness, sweep];
+  const watches = [sampler, liveness, sweep, made.guests];
   await modules.start("watches", {
     start: () => watches.map((watch) => watch.start()),
     stop: () => Promise.all(watches.map((watch) => watch.stop())),
@@ -84,6 +86,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   return {
     ...{ url, context, engine, sampler, liveness, routes, adoption, sweep },
     ...{ meters: made.metrics.meters, metricWriter: made.metrics.writer },
+    guests: made.guests,
     firstKey: made.firstKey,
     lost: lock.lost,
     close: (graceMs = 5000) => modules.stop(graceMs),

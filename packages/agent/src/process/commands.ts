@@ -1,6 +1,7 @@
 import type { Clock } from "@boxyard/core";
 import { AppError } from "@boxyard/core";
 import type { ProcessConfig } from "@boxyard/spec/agent";
+import type { Journal } from "../journal.ts";
 import { LIMITS } from "../limits.ts";
 import type { Command } from "./command.ts";
 import { EndedCommands } from "./ended-commands.ts";
@@ -14,10 +15,13 @@ export type Readable = Pick<Command, "pid" | "tag" | "subscribe">;
 export class Commands {
   private readonly running = new Map<number, Command>();
   private readonly ended: EndedCommands;
+  private readonly journal: Pick<Journal, "follow"> | undefined;
   /** Bytes of the orders of running commands. */
   private orderBytes = 0;
 
-  constructor(clock: Clock) {
+  /** `journal` follows each command that starts. */
+  constructor(clock: Clock, journal?: Pick<Journal, "follow">) {
+    this.journal = journal;
     this.ended = new EndedCommands(clock);
   }
 
@@ -42,6 +46,7 @@ export class Commands {
   private add(command: Command, orderBytes: number): void {
     this.ended.forget(command.pid);
     this.running.set(command.pid, command);
+    this.journal?.follow(command);
     void command.finished.then(() => {
       this.orderBytes -= orderBytes;
       if (this.running.get(command.pid) === command) this.running.delete(command.pid);

@@ -40,6 +40,9 @@ export async function agentLogs(id: string, { json }: Pick<LogsOptions, "json">,
   for (const line of await sandbox.getAgentLog()) await context.output.line(json ? JSON.stringify(line) : line);
 }
 
+/** Without what a terminal would take as an order. */
+const printable = (text: string) => text.replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => (character === "\t" ? character : " "));
+
 async function isThere(id: string, target: Awaited<ReturnType<typeof connectionToRead>>): Promise<boolean> {
   try {
     await Sandboxes.getInfo(id, target);
@@ -53,5 +56,8 @@ async function isThere(id: string, target: Awaited<ReturnType<typeof connectionT
 async function print(line: SandboxLogEntry, options: LogsOptions, { output }: CliContext): Promise<void> {
   if (options.json) return output.line(JSON.stringify(line));
   const level = line.level.toUpperCase().padEnd(5);
-  await output.line(`${output.dim(line.timestamp.toISOString())} ${line.level === "error" ? output.red(level) : level} ${line.message}`);
+  // Programs inside may have said it, and anything with it.
+  const author = line.fields.logger === "guest" ? "guest: " : "";
+  const shown = line.level === "error" ? output.red(level) : level;
+  await output.line(`${output.dim(line.timestamp.toISOString())} ${shown} ${author}${printable(line.message)}`);
 }

@@ -52,6 +52,8 @@ export class FakeAgent {
   readonly files = new Map<string, number>();
   /** Whether `/freeze` was called without `/unfreeze` since. */
   areCommandsFrozen = false;
+  /** Answers `/boxyard/journal`; without it the agent is an older one, which has none. */
+  journal: ((after: number) => Response | Promise<Response>) | undefined;
   /** False: `/health` answers at once that the agent is not well. A frozen agent costs its caller the whole time for an answer. */
   isHealthy = true;
   private frozen: { wait: Promise<void>; thaw: () => void } | undefined;
@@ -134,6 +136,7 @@ export class FakeAgent {
         disk_total: 500,
       });
     }
+    if (pathname === "/boxyard/journal" && this.journal) return this.journal(Number(new URL(request.url).searchParams.get("after")));
     if (pathname === "/process.Process/Start") return this.startProcess(request);
     if (pathname === "/files" && request.method === "POST" && request.headers.has("authorization")) return this.takeFile(request);
     if (pathname === "/echo" && request.body) return new Response(request.body);

@@ -63,7 +63,7 @@ export interface SandboxLogEntry {
   readonly timestamp: Date;
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
-  /** For programs, e.g. `event` (`started`, `ended`) and the `cause` of an end. */
+  /** For programs, e.g. `event` (`started`, `ended`) and the `cause` of an end. `logger` is `boxyard` for the server's word, `guest` for the sandbox's own. */
   readonly fields: Readonly<Record<string, string>>;
 }
 

@@ -4,7 +4,7 @@ import type { Access } from "@boxyard/spec/platform";
 import { actAs } from "../actor.ts";
 import type { ServerConfig } from "../config.ts";
 import type { Credentials } from "../keys/credentials.ts";
-import type { ApiCall } from "../proxy/api-exchange.ts";
+import type { ApiCall } from "../proxy/api-call.ts";
 import { authorize, keyOf } from "./authorize.ts";
 import { readJson } from "./body.ts";
 import { publicUrl } from "./public-url.ts";

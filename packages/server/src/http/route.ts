@@ -4,7 +4,7 @@ import type { Context, Hono } from "hono";
 import type { z } from "zod";
 import { type Actor, actAs, SERVER } from "../actor.ts";
 import type { Caller, Credentials } from "../keys/credentials.ts";
-import type { ApiCall } from "../proxy/api-exchange.ts";
+import type { AccessFacts, ApiCall } from "../proxy/api-call.ts";
 import { authorize } from "./authorize.ts";
 import { parseAs, readJson } from "./body.ts";
 
@@ -63,7 +63,9 @@ export function mount<R extends RouteConfig & Declared, C extends { readonly cre
   const maxBytes = maxBodyBytesOf(route);
   app.on(route.method.toUpperCase(), path, async (c: Context<{ Bindings: ApiBindings }>) => {
     const header = (name: string) => c.req.header(name);
+    c.env.note({ route: route.path });
     const caller = await authorize(header, route[ACCESS], services.credentials, c.env.caller);
+    c.env.note(factsOf(caller));
     let isKept = false;
     if (caller.kind !== "anyone") c.env.trust((cut) => services.credentials.hold(caller, () => isKept || cut()));
     const query = request?.query ? parseAs(request.query, c.req.query(), "query") : undefined;
@@ -80,6 +82,12 @@ export function mount<R extends RouteConfig & Declared, C extends { readonly cre
     return actAs(actorOf(caller), () => handler(input, services));
   });
 }
+
+const factsOf = ({ kind, keyId, teamId }: Caller): AccessFacts => ({
+  by: kind,
+  ...(teamId !== "" && { team: teamId }),
+  ...(keyId !== "" && { key: keyId }),
+});
 
 /** What events name as the cause of the changes that a caller makes. */
 export function actorOf({ kind, keyId }: Caller): Actor {

@@ -4,8 +4,8 @@ import { EventReader } from "../event-reader.ts";
 import type { BuildLogLevel, SandboxLogLine, SandboxLogQuery, Store, StoreEvent } from "../store/index.ts";
 import { isLogged, lineOf } from "./event-lines.ts";
 
-/** How many lines are kept of one sandbox. */
-const KEEP = 1000;
+/** How many lines are kept of one sandbox, of the server's word and of the guest's each. */
+export const KEEP = 1000;
 /** Within one millisecond, lines of events are ordered by the event's cursor; other lines follow them, numbered from here. */
 const BEHIND_EVENTS = 2 ** 40;
 /** Events that begin a change. */

@@ -10,31 +10,8 @@ import {
   wantsContinue,
 } from "@boxyard/http1";
 import { CORS, jsonResponse } from "./answers.ts";
+import type { AccessFacts, ApiCall, ApiHandler } from "./api-call.ts";
 import { BodyStream, tooLarge } from "./body-stream.ts";
-
-/** What a handler gets besides the head of a request. */
-export interface ApiCall {
-  /**
-   * Reads the request's body; until then no more of it is read than came with the head, so that a caller can be authenticated first. Throws
-   * `resource_exhausted` (reason `body_too_large`) for a body of more than `maxBytes`, `canceled` when the client disconnects.
-   */
-  body(maxBytes: number): Promise<Buffer>;
-  /**
-   * The body as a stream, instead of `body`: the client waits while the reader is slow. The stream fails as `body` does. Throws
-   * `resource_exhausted` (reason `body_too_large`) for a body that says that it is longer.
-   */
-  stream(maxBytes: number): ReadableStream<Uint8Array>;
-  /** The answer of this call is sent as it is made, and with its Content-Length if it has one. */
-  streamAnswer(): void;
-  /**
-   * Says that the caller has a valid key: its connection may be idle for longer. `hold` gets a function that cuts the connection, for the end of the
-   * key, and returns one that is called when this exchange has ended.
-   */
-  trust(hold?: (cut: () => void) => () => void): void;
-}
-
-/** Answers requests to the platform API. The request has no body (`ApiCall.body` reads it); its signal aborts when the client disconnects. */
-export type ApiHandler = (request: Request, call: ApiCall) => Response | Promise<Response>;
 
 /** A client whose body pauses for longer is cut off. Bodies of the API are small. */
 const BODY_IDLE_MS = 30_000;
@@ -55,6 +32,8 @@ export interface ApiExchangeOptions {
 
 /** A request to the platform API: its body is read when the handler asks for it. */
 export class ApiExchange implements Exchange, ApiCall {
+  noted: AccessFacts = {};
+  readonly address: string;
   private readonly request: RequestHead;
   private readonly client: ClientConnection;
   private readonly options: ApiExchangeOptions;
@@ -70,6 +49,7 @@ export class ApiExchange implements Exchange, ApiCall {
   constructor(request: RequestHead, client: ClientConnection, options: ApiExchangeOptions) {
     this.request = request;
     this.client = client;
+    this.address = client.connection.remoteAddress;
     this.options = options;
     this.decoder = request.framing.kind === "chunked" ? new ChunkedDecoder() : undefined;
   }
@@ -99,6 +79,10 @@ export class ApiExchange implements Exchange, ApiCall {
     this.streamed = body;
     this.ask();
     return body.readable;
+  }
+
+  note(facts: AccessFacts): void {
+    this.noted = { ...this.noted, ...facts };
   }
 
   streamAnswer(): void {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { systemClock } from "@boxyard/core";
 import { TestFront } from "../testing/front.ts";
-import type { ApiHandler } from "./api-exchange.ts";
+import type { ApiHandler } from "./api-call.ts";
 
 /* A client without a key cannot keep others out by holding connections (SECURITY.md). */
 

@@ -20,7 +20,8 @@ import {
   problems,
   redirectResponse,
 } from "./answers.ts";
-import { ApiExchange, type ApiHandler } from "./api-exchange.ts";
+import type { ApiHandler } from "./api-call.ts";
+import { ApiExchange } from "./api-exchange.ts";
 import { CLIENT_FIELDS, dispatch, type SandboxTarget } from "./dispatch.ts";
 import type { ExchangeEdit } from "./exchange-edit.ts";
 import { type MethodProblem, methodProblem } from "./methods.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "@boxyard/core";
 import { TEST_ID, TestFront } from "../testing/front.ts";
-import type { ApiHandler } from "./api-exchange.ts";
+import type { ApiHandler } from "./api-call.ts";
 
 const CLOSED = `{"sandboxID":"${TEST_ID}","sandboxId":"${TEST_ID}","message":"The sandbox is running but port is not open","port":49983,"code":502}`;
 

@@ -1,5 +1,6 @@
 import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
 import type { SandboxMetric } from "@boxyard/spec/platform";
+import type { GuestLog } from "../logs/guest-log.ts";
 import type { SandboxLogs } from "../logs/sandbox-logs.ts";
 import type { MetricHistory, MetricRange } from "../metrics/history.ts";
 import type { SandboxLogLine, SandboxLogQuery, SandboxRecord, SandboxUsage, Store } from "../store/index.ts";
@@ -13,7 +14,11 @@ export interface ObservationsParts {
   readonly history: MetricHistory;
   readonly liveness: Liveness;
   readonly logs: SandboxLogs;
+  readonly guests: Pick<GuestLog, "catchUp">;
 }
+
+/** How long a reader of a log waits for what the agent can say: one that hangs says nothing. */
+const GUEST_MS = 1000;
 
 /** Largest number of sandboxes in one request for metrics. */
 const MAX_METRIC_IDS = 100;
@@ -35,6 +40,7 @@ export class Observations {
   /** Log lines of a sandbox, also after its end. Throws `not_found`. */
   async logsOf(teamId: TeamId, id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]> {
     await this.recordOf(teamId, id);
+    await this.parts.guests.catchUp(this.parts.engine.sandboxes.find(id), GUEST_MS);
     return this.parts.logs.read(id, query);
   }
 

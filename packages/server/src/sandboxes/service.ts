@@ -1,6 +1,7 @@
 import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import type { EgressPolicy, SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
+import type { GuestLog } from "../logs/guest-log.ts";
 import { environmentOf } from "../secrets/environment.ts";
 import type { TeamSecrets } from "../secrets/team-secrets.ts";
 import { isStoreFault, type SandboxRecord, type Setup, type Store, type TemplateSpec } from "../store/index.ts";
@@ -37,6 +38,7 @@ export interface SandboxServiceParts {
   readonly store: Store;
   readonly driver: Pick<SandboxDriver, "capacity">;
   readonly clock: Clock;
+  readonly guests: Pick<GuestLog, "catchUp">;
   /** The longest lifetime that a team may ask for, in hours. */
   readonly maxHoursOf: (teamId: TeamId) => number;
   /** Whether templates start from the memory that their builds have kept. */
@@ -63,6 +65,8 @@ export interface ResumeWish {
 /** How often a connect starts again when the sandbox's state has changed before its turn. */
 const CONNECT_TRIES = 3;
 const LEAST_REFRESH_SECONDS = 15;
+/** How long a removal waits for what the agent can still say of its commands. */
+const LAST_WORDS_MS = 1000;
 
 /**
  * What a team does with its sandboxes: the HTTP handlers call this, and any later front would. Sandboxes of other teams are `not_found`.
@@ -202,6 +206,7 @@ export class SandboxService {
   async kill(teamId: TeamId, id: SandboxId): Promise<void> {
     const sandbox = this.own(teamId, id);
     if (sandbox.isEnding) throw sandboxNotFound(id);
+    await this.parts.guests.catchUp(sandbox, LAST_WORDS_MS);
     await this.parts.engine.end(sandbox, "requested").catch((error: unknown) => {
       // Only the write of the result fails with the store's reasons, and the driver has removed the sandbox by then.
       if (!isStoreFault(error)) throw removalFailure(error);

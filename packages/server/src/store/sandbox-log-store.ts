@@ -2,6 +2,9 @@ import type { SandboxId } from "@boxyard/core";
 import type { BuildLogLevel } from "./records.ts";
 import type { LogsAt } from "./template-store.ts";
 
+/** Lines of which the guest is the author have places from here on, lines of the server have lower ones. */
+export const GUEST_PLACE = 2 ** 46;
+
 /** One line of a sandbox's log, for its owner. */
 export interface SandboxLogLine {
   readonly sandboxId: SandboxId;
@@ -21,7 +24,7 @@ export interface SandboxLogQuery extends LogsAt {
 
 /** The logs of sandboxes. */
 export interface SandboxLogStore {
-  /** Adds lines, and keeps the newest `keep` of each of their sandboxes. A line with the same sandbox, time and place is not replaced. */
+  /** Adds lines, and keeps of each of their sandboxes the newest `keep` of the server and as many of the guest: neither displaces the other's. A line with the same sandbox, time and place is not replaced. */
   add(lines: readonly SandboxLogLine[], keep: number): Promise<void>;
   /** Lines from a time on, or up to it, newest first. */
   read(id: SandboxId, query: SandboxLogQuery): Promise<SandboxLogLine[]>;

@@ -1,6 +1,6 @@
 import type { SandboxId } from "@boxyard/core";
 import { LOG_LEVELS } from "./records.ts";
-import type { SandboxLogLine, SandboxLogQuery, SandboxLogStore } from "./sandbox-log-store.ts";
+import { GUEST_PLACE, type SandboxLogLine, type SandboxLogQuery, type SandboxLogStore } from "./sandbox-log-store.ts";
 import type { Session } from "./session.ts";
 import { num, type Row, text } from "./sql-values.ts";
 
@@ -27,8 +27,12 @@ export class SqlSandboxLogStore implements SandboxLogStore {
     }));
     await this.session.transaction(async ({ sql }) => {
       await sql`INSERT INTO sandbox_logs ${sql(rows)} ON CONFLICT (sandbox_id, at, place) DO NOTHING`;
-      for (const id of new Set(rows.map((row) => row.sandbox_id))) {
-        await sql`DELETE FROM sandbox_logs WHERE sandbox_id = ${id} AND at < (SELECT at FROM sandbox_logs WHERE sandbox_id = ${id}
+      const authors = Map.groupBy(rows, (row) => `${row.sandbox_id} ${row.place >= GUEST_PLACE}`);
+      for (const [first] of authors.values()) {
+        const id = first?.sandbox_id ?? "";
+        const [from, below] = (first?.place ?? 0) >= GUEST_PLACE ? [GUEST_PLACE, Number.MAX_SAFE_INTEGER] : [0, GUEST_PLACE];
+        await sql`DELETE FROM sandbox_logs WHERE sandbox_id = ${id} AND place >= ${from} AND place < ${below} AND (at, place) <
+          (SELECT at, place FROM sandbox_logs WHERE sandbox_id = ${id} AND place >= ${from} AND place < ${below}
           ORDER BY at DESC, place DESC LIMIT 1 OFFSET ${keep - 1})`;
       }
     });

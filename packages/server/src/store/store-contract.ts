@@ -6,7 +6,7 @@ import { metricStoreContract } from "./metric-store-contract.ts";
 import { operationRowsContract } from "./operation-rows-contract.ts";
 import type { TemplateSpec } from "./records.ts";
 import { keyRecord, sampleRecord } from "./sample-record.ts";
-import type { SandboxLogQuery } from "./sandbox-log-store.ts";
+import { GUEST_PLACE, type SandboxLogQuery } from "./sandbox-log-store.ts";
 import { sandboxNamesContract } from "./sandbox-names-contract.ts";
 import { secretRowsContract } from "./secret-rows-contract.ts";
 import type { Store } from "./store.ts";
@@ -260,6 +260,20 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect(await read({})).toEqual([4, 5, 8]);
       await store.pruneSandboxes(11);
       expect(await read({})).toEqual([]);
+    });
+
+    test("keeps lines of the server beside any number of lines of the guest", async () => {
+      const { id: sandboxId } = sampleRecord({ state: "dead", endedAt: 10 });
+      const line = (at: number, place: number) => ({ sandboxId, at, place, level: "info" as const, message: `m${place}`, fields: {} });
+      await store.sandboxLogs.add([line(1, 1), line(2, 2)], 3);
+      // All of one millisecond: their places order them.
+      await store.sandboxLogs.add(
+        [5, 6, 7, 8, 9].map((seq) => line(3, GUEST_PLACE + seq)),
+        3,
+      );
+      await store.sandboxLogs.add([line(3, GUEST_PLACE + 10)], 3);
+      const all = await store.sandboxLogs.read(sandboxId, { direction: "forward", limit: 100, minLevel: "debug" });
+      expect(all.map(({ place }) => place)).toEqual([1, 2, GUEST_PLACE + 8, GUEST_PLACE + 9, GUEST_PLACE + 10]);
     });
 
     test("makes a value once", async () => {

@@ -1,6 +1,6 @@
 import { type Clock, type SandboxId, systemClock } from "@boxyard/core";
 import { type Logger, silentLogger } from "@boxyard/core/node";
-import type { ApiHandler } from "../proxy/api-exchange.ts";
+import type { ApiHandler } from "../proxy/api-call.ts";
 import { Front } from "../proxy/front.ts";
 import { type RouteFacts, RouteTable } from "../proxy/route-table.ts";
 import { connectRaw, type RawPeer, RawServer } from "./raw.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation } from "../openapi.ts";
-import { AgentError, ComposeRequest, EntryInfo, FreezeResult, Metrics, SandboxNotFound } from "./schemas.ts";
+import { AgentError, ComposeRequest, EntryInfo, FreezeResult, JournalPage, Metrics, SandboxNotFound } from "./schemas.ts";
 
 /*
  * HTTP operations of the agent, as clients see them through the server's one port. `POST /init` is not among them: only the server may call
@@ -49,6 +49,7 @@ const FileQuery = z.object({
   signature: z.string().optional().meta({ description: "Signed access without a token" }),
   signature_expiration: z.string().optional().meta({ description: "End of the signature, Unix seconds" }),
 });
+const JournalQuery = z.object({ after: z.int().min(0).optional().meta({ description: "Number of the last entry that the caller has" }) });
 const FreezeQuery = z.object({
   mode: z.enum(["legacy", "hierarchy"]).optional().meta({ description: "`hierarchy` freezes the cgroups that the guest made, too" }),
   maxWaitMs: z.int().optional().meta({ description: "Wait at most this long (up to 60000) and answer 200 with what was reached" }),
@@ -103,6 +104,18 @@ export const agentRoutes = {
     summary: "The last lines of the agent's log (an extension of Boxyard)",
     request: { headers: RoutingHeaders },
     responses: { 200: json(z.array(z.string()), "Lines, oldest first: time (RFC 3339), message"), ...agentErrors(404) },
+  }),
+  journal: route({
+    method: "get",
+    path: "/boxyard/journal",
+    operationId: "getBoxyardJournal",
+    tags: ["Boxyard"],
+    summary: "Starts and ends of commands, and lines of the agent (an extension of Boxyard)",
+    request: { headers: RoutingHeaders, query: JournalQuery },
+    responses: {
+      200: json(JournalPage, "The newest entries after the one with the number `after`, oldest first"),
+      ...agentErrors(400, 404),
+    },
   }),
   freeze: route({
     method: "post",

@@ -58,6 +58,24 @@ export const Metrics = z
 
 const count = z.int().min(0);
 
+export const JournalPage = z
+  .object({
+    entries: z.array(
+      z.object({
+        seq: count.meta({ description: "Number of the entry, of one run of the agent" }),
+        at: count.meta({ format: "int64", description: "Milliseconds since 1970" }),
+        kind: z.enum(["started", "ended", "agent"]).meta({ description: "A command has started or ended, or the agent says something" }),
+        text: z.string(),
+        pid: z.int().optional(),
+        exitCode: z.int().optional().meta({ description: "-1 after a signal" }),
+        ms: count.optional().meta({ description: "How long the command ran" }),
+      }),
+    ),
+    last: count.meta({ description: "Number of the newest entry" }),
+    running: count.meta({ description: "Commands that run" }),
+  })
+  .meta(named("JournalPage"));
+
 export const FreezeResult = z
   .object({
     mode: z.enum(["legacy", "hierarchy"]),

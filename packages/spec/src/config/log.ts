@@ -31,6 +31,14 @@ export const LOG_SETTINGS = [
     meaning: "Number of files of that log, `server.log` and older ones; the oldest is removed.",
   },
   {
+    name: "BOXYARD_ACCESS_LOG",
+    form: "path or off",
+    usedBy: "server",
+    default: "off",
+    meaning:
+      "File of the access log: one line of JSON for each request of the platform API, with method, route, status, milliseconds, team, id of the key and address. It is rotated as `server.log` is.",
+  },
+  {
     name: "BOXYARD_METRICS",
     form: "key, open or off",
     usedBy: "server",

@@ -32,6 +32,9 @@ export function mountSessionApi(
     const { env } = c;
     const bindings: ApiBindings = {
       caller,
+      note: (facts) => env.note(facts),
+      noted: env.noted,
+      address: env.address,
       body: (maxBytes) => env.body(maxBytes),
       stream: (maxBytes) => env.stream(maxBytes),
       streamAnswer: () => env.streamAnswer(),

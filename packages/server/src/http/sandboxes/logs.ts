@@ -32,9 +32,9 @@ function entryOf({ at, level, message, fields }: SandboxLogLine): SandboxLogEntr
   return { timestamp: new Date(at).toISOString(), message, level, fields: { logger: LOGGER, ...fields } };
 }
 
-/** The `logger` of every line: the server writes all of them, since the output of programs inside is not collected. */
+/** The `logger` of lines that are the server's word; those of the agent inside have `guest`. The output of programs is not collected. */
 const LOGGER = "boxyard";
 
 function lineOf({ at, level, message, fields }: SandboxLogLine): Record<string, string> {
-  return { ...fields, timestamp: new Date(at).toISOString(), level, logger: LOGGER, message };
+  return { logger: LOGGER, ...fields, timestamp: new Date(at).toISOString(), level, message };
 }

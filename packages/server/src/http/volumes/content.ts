@@ -3,7 +3,7 @@ import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver, VolumeEntry } from "@boxyard/driver";
 import type { Context } from "hono";
 import { z } from "zod";
-import type { ApiCall } from "../../proxy/api-exchange.ts";
+import type { ApiCall } from "../../proxy/api-call.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
 import type { VolumeRecord } from "../../store/index.ts";
 import type { Volumes } from "../../volumes/volumes.ts";
