@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { readStats } from "../cgroup/stats.ts";
@@ -7,6 +7,7 @@ import { upperOf } from "../rootfs/upper.ts";
 import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import { criuPreloadFile } from "../setup/fork-server.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
+import { dumpedCgroupOptions } from "./cgroup-roots.ts";
 import { withPreload } from "./criu.ts";
 import { limitFor, runCriu } from "./criu-run.ts";
 import { checkFitsAgain } from "./fits-again.ts";
@@ -100,6 +101,7 @@ export async function dumpMemory(
     args: [
       ...["dump", "--tree", String(pid), "--images-dir", images, "--leave-running", "--ghost-limit", GHOST_LIMIT],
       ...COMMON_OPTIONS,
+      ...dumpedCgroupOptions(parts.cgroups.name, readFileSync(`/proc/${pid}/cgroup`, "utf8")),
       ...mounts.flatMap(({ target }) => ["--external", `mnt[${target}]:${target}`]),
       ...watchedPaths(cgroup.processes(), treesOf(parts, record)).flatMap((path) => ["--irmap-scan-path", path]),
     ],
