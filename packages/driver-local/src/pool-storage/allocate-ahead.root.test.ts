@@ -126,13 +126,14 @@ test("a write of a sandbox while another program fills the disk is kept, or was 
   expect(isPoolReadOnly(machine.dataDir)).toBe(false);
 });
 
-test("on a full disk writes fail with EDQUOT, doctor names the reason, and writes work again when there is room", async () => {
+test("on a full disk writes fail, doctor names the reason, and writes work again when there is room", async () => {
   // More than the whole disk has, so the blocks allocated ahead cannot be enough.
   const { address } = await boot(DISK_MIB);
   await fillAtOnce();
   const write = (mib: number) => `dd if=/dev/zero of=/srv/more bs=1M count=${mib} conv=fsync; sync`;
   const { output } = await exec(address, write(DISK_MIB), { timeoutMs: 100_000 });
-  expect(output).toContain("Disk quota exceeded");
+  // Where the machine is busy, all of it is in memory before the guard lowers the limit: then the pool has no room for what is written back.
+  expect(output).toMatch(/Disk quota exceeded|No space left on device/);
   expect(isPoolReadOnly(machine.dataDir)).toBe(false);
   const context = { dataDir: machine.dataDir, instance: undefined, runtime: undefined };
   expect(await poolCheck.look(context)).toMatchObject({ status: "warn", found: expect.stringContaining("host_disk_full") });
