@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { CHECKOUT, freePort, type ProgramResult, runProgram } from "@boxyard/testkit";
-import { echoProgram } from "../support/echo-program.ts";
+import { freePort, runProgram } from "@boxyard/testkit";
 import { Authority, type FrontName, startFront } from "../support/fronts.ts";
+import { runOutside, STREAMED_THROUGH } from "../support/outside-clients.ts";
 import { usePlatform } from "../support/platform.ts";
 import { pythonClient } from "../support/published.ts";
-import { createSandbox } from "../support/sandbox.ts";
 
 /*
  * docs/production.md as it stands: the settings of both fronts, in front of a server with the two variables of that document. The names are
@@ -14,39 +11,13 @@ import { createSandbox } from "../support/sandbox.ts";
  */
 const port = await freePort();
 const authority = new Authority();
-const hosts = join(authority.directory, "hosts");
 const platform = usePlatform({
   env: { BOXYARD_DOMAIN: `boxyard.example:${port}`, BOXYARD_PUBLIC_URL: `https://api.boxyard.example:${port}` },
 });
 
 beforeAll(() => authority.make());
 afterAll(() => authority[Symbol.dispose]());
-
-/** The echo of other tests, which tells the fields of its requests at `/headers`. */
-const ECHO = echoProgram("0.0.0.0", 8080).replace(
-  'response.end("plain")',
-  'response.end(request.url === "/headers" ? JSON.stringify(request.headers) : "plain")',
-);
-
-/** Runs a program that has a key, a domain, and the id of a sandbox of which all names resolve. */
-async function runOutside(argv: readonly string[]): Promise<ProgramResult> {
-  await using sandbox = await createSandbox(platform());
-  const names = [8080, 49983].map((inner) => `${inner}-${sandbox.id}.boxyard.example`);
-  writeFileSync(hosts, `127.0.0.1 localhost api.boxyard.example ${names.join(" ")}\n`);
-  const env = {
-    PATH: platform().env.PATH,
-    HOME: platform().env.HOME,
-    E2B_DOMAIN: `boxyard.example:${port}`,
-    E2B_API_KEY: platform().apiKey,
-    NODE_EXTRA_CA_CERTS: authority.ca,
-    SSL_CERT_FILE: authority.ca,
-    NO_PROXY: "*",
-    SANDBOX: sandbox.id,
-    ECHO_PROGRAM: ECHO,
-  };
-  const withNames = ["unshare", "--mount", "sh", "-c", `mount --bind ${hosts} /etc/hosts && exec "$@"`, "sh", ...argv];
-  return await runProgram(withNames, { cwd: CHECKOUT, env, limitMs: 90_000 });
-}
+const outside = (argv: readonly string[]) => runOutside(platform(), { authority, port }, argv);
 
 for (const name of ["caddy", "nginx"] satisfies FrontName[]) {
   describe(`behind ${name} with the settings of docs/production.md`, () => {
@@ -57,18 +28,18 @@ for (const name of ["caddy", "nginx"] satisfies FrontName[]) {
     afterAll(() => front?.[Symbol.asyncDispose]());
 
     test("a program with a key and a domain streams, uploads, and reaches a sandbox's port and its WebSocket", async () => {
-      const ended = await runOutside(["node", "e2e/fronts/through.mjs"]);
+      const ended = await outside(["node", "e2e/fronts/through.mjs"]);
       expect({ exitCode: ended.exitCode, stderr: ended.stderr }).toEqual({ exitCode: 0, stderr: "" });
       expect(
         ended.stdout
           .trimEnd()
           .split("\n")
           .map((line) => JSON.parse(line)),
-      ).toEqual([{ streamed: "first\nsecond\n" }, { uploaded: 24 << 20, same: true }, { host: true, underscore: "1" }, { echoed: "ahoj" }]);
+      ).toEqual(STREAMED_THROUGH);
     }, 100_000);
 
     test("so does one in Python", async () => {
-      expect(await runOutside([await pythonClient(), "e2e/fronts/through.py"])).toMatchObject({
+      expect(await outside([await pythonClient(), "e2e/fronts/through.py"])).toMatchObject({
         exitCode: 0,
         stderr: "",
         stdout: "written from outside\n",

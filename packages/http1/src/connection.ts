@@ -29,6 +29,8 @@ export class Connection {
   /** Monotonic ms after which the sweep of idle connections closes this one. Infinity: never. */
   deadline = Number.POSITIVE_INFINITY;
   closed = false;
+  /** The socket is one with TLS: to be set before its first bytes. */
+  tls = false;
   /** Called by `destroy`. */
   onDestroy: (() => void) | undefined;
   /** Called once it is closed, also when its owner has changed. */
@@ -43,12 +45,6 @@ export class Connection {
   private ending = false;
   private halfClosing = false;
   private paused = false;
-  private readonly tls: boolean;
-
-  /** `tls`: the socket is one with TLS. */
-  constructor(tls = false) {
-    this.tls = tls;
-  }
 
   /** Address of the other side; empty before the socket is there. */
   get remoteAddress(): string {

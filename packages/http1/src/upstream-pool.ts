@@ -86,7 +86,8 @@ export class UpstreamPool {
 
   /** Opens a connection; the owner is called with the result. Fails after ten seconds. */
   connect({ host, port, inside, tls = false }: UpstreamTarget, owner: UpstreamOwner): Connection {
-    const connection = new Connection(tls);
+    const connection = new Connection();
+    connection.tls = tls;
     connection.owner = owner;
     let settled = false;
     const fail = (error: unknown) => {

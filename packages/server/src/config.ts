@@ -16,6 +16,8 @@ export interface Overcommit {
 export interface ServerConfig {
   readonly dataDir: string;
   readonly listen: { readonly hostname: string; readonly port: number };
+  /** Where it listens for TLS beside that, and the files of its certificate and its key; undefined: nowhere. */
+  readonly tls: ({ readonly cert: string; readonly key: string } & ServerConfig["listen"]) | undefined;
   /** Domain of the wildcard names of sandboxes, if one is configured. */
   readonly domain: string | undefined;
   /** Address under which clients reach this server, without a slash at the end, if one is configured. */
@@ -130,17 +132,19 @@ function parseLimits(text: string): Partial<Record<LimitName, number>> | undefin
   return limits;
 }
 
+function addressAndPort(text: string, context: z.RefinementCtx): { hostname: string; port: number } {
+  const [, hostname = "", port = ""] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+):(\d{1,5})$/.exec(text) ?? [];
+  if (hostname === "" || Number(port) > 65535)
+    context.addIssue({ code: "custom", message: "must be ADDRESS:PORT, such as 127.0.0.1:3000" });
+  return { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
+}
+
 const Env = z.object({
   BOXYARD_DATA: z.string().default("/var/lib/boxyard"),
-  BOXYARD_LISTEN: z
-    .string()
-    .default("127.0.0.1:3000")
-    .transform((text, context) => {
-      const [, hostname = "", port = ""] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+):(\d{1,5})$/.exec(text) ?? [];
-      if (hostname === "" || Number(port) > 65535)
-        context.addIssue({ code: "custom", message: "must be ADDRESS:PORT, such as 127.0.0.1:3000" });
-      return { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
-    }),
+  BOXYARD_LISTEN: z.string().default("127.0.0.1:3000").transform(addressAndPort),
+  BOXYARD_TLS_LISTEN: z.string().default("0.0.0.0:443").transform(addressAndPort),
+  BOXYARD_TLS_CERT: z.string().optional(),
+  BOXYARD_TLS_KEY: z.string().optional(),
   BOXYARD_DOMAIN: z
     .string()
     .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/, "must be a host name, with a port if need be")
@@ -216,6 +220,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
   return {
     dataDir: resolve(e.BOXYARD_DATA),
     listen: e.BOXYARD_LISTEN,
+    tls: tlsOf(e.BOXYARD_TLS_LISTEN, e.BOXYARD_TLS_CERT, e.BOXYARD_TLS_KEY),
     domain: e.BOXYARD_DOMAIN,
     publicUrl: e.BOXYARD_PUBLIC_URL,
     peerTimeoutSeconds: e.BOXYARD_PEER_TIMEOUT_SECONDS,
@@ -251,6 +256,13 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     metrics: e.BOXYARD_METRICS,
     databaseUrl: e.DATABASE_URL,
   };
+}
+
+function tlsOf(listen: ServerConfig["listen"], cert: string | undefined, key: string | undefined): ServerConfig["tls"] {
+  if (cert !== undefined && key !== undefined) return { ...listen, cert: resolve(cert), key: resolve(key) };
+  if (cert === undefined && key === undefined) return undefined;
+  const missing = cert === undefined ? "BOXYARD_TLS_CERT" : "BOXYARD_TLS_KEY";
+  throw new AppError("invalid_argument", `${missing}: must be set too`, { reason: "invalid_setting" });
 }
 
 /** What `--print-config` shows; of a secret, only whether it is set. */

@@ -131,7 +131,7 @@ function frontModule({ own, context }: Services, listening: FrontOptions): Modul
   };
 }
 
-const frontSettings = ({ listen, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, peerLimitMs: peerTimeoutSeconds * 1000 });
+const frontSettings = ({ listen, tls, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, tls, peerLimitMs: peerTimeoutSeconds * 1000 });
 
 /** Where a client on this machine reaches the server. */
 function urlOf(hostname: string, port: number): string {

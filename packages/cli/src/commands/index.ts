@@ -36,6 +36,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "down", summary: "Stop the server on this machine", load: () => import("./down.ts") },
   { name: "service", summary: "Run the server as a service of systemd", load: () => import("./service.ts") },
   { name: "env", summary: "Print the variables that clients need", load: () => import("./env.ts") },
+  { name: "cert", summary: "Make a certificate for the server's own TLS", load: () => import("./cert.ts") },
   { name: "dashboard", summary: "Print a link that opens the dashboard in a browser", load: () => import("./dashboard.ts") },
   { name: "mcp", summary: "Offer sandboxes to an AI agent (Model Context Protocol)", load: () => import("./mcp.ts") },
   { name: "setup", summary: "Set this machine up (also done on first use)", load: () => import("./setup.ts") },

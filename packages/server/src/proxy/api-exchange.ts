@@ -181,6 +181,7 @@ export class ApiExchange implements Exchange, ApiCall {
       const name = fields.lower[i] ?? "";
       if (name !== "connection" && name !== "transfer-encoding" && name !== "content-length") headers.append(name, fields.value(i));
     }
+    if (this.client.connection.tls) headers.set("x-forwarded-proto", "https");
     return new Request(url, { method, headers, signal: this.gone.signal });
   }
 

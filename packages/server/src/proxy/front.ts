@@ -23,15 +23,15 @@ import {
 import type { ApiHandler } from "./api-call.ts";
 import { ApiExchange } from "./api-exchange.ts";
 import { CLIENT_FIELDS, dispatch, type SandboxTarget } from "./dispatch.ts";
-import type { ExchangeEdit } from "./exchange-edit.ts";
 import { type MethodProblem, methodProblem } from "./methods.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
-import { editByPath } from "./path-form.ts";
-import { type LinkedRequest, type LinkState, readLink } from "./port-link.ts";
+import { editOf, type Passage } from "./passage.ts";
+import { readLink } from "./port-link.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal, refusalMeanwhile, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
+import { type TlsListen, TlsListener } from "./tls-listener.ts";
 import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
 import { WakingExchange } from "./waking-exchange.ts";
 import { Wakings } from "./wakings.ts";
@@ -47,6 +47,8 @@ export interface FrontOptions {
   readonly hostname: string;
   /** 0: any free port. */
   readonly port: number;
+  /** Listens for TLS too. */
+  readonly tls?: TlsListen | undefined;
   readonly routes: RouteTable;
   readonly api: ApiHandler;
   /** Takes uploads; without it uploads are requests to the API. */
@@ -69,14 +71,6 @@ export interface FrontCounts {
 
 export const NO_COUNTS: FrontCounts = { clients: 0, api: 0, proxied: 0, refused: 0 };
 
-/** Where a request goes, and as what. */
-interface Passage {
-  readonly sandboxId: string;
-  readonly port: number;
-  readonly link: LinkState;
-  readonly edit: ExchangeEdit | undefined;
-}
-
 /** An exchange that has been answered, and ignores what still comes. */
 const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
 
@@ -88,6 +82,7 @@ export class Front implements ClientHost {
   private readonly clients: ClientTable;
   private readonly wakings = new Wakings();
   private readonly listener: Bun.TCPSocketListener<Connection>;
+  private readonly tls: TlsListener | undefined;
   private readonly sweeper: Timer;
   private readonly peerLimitMs: number;
   private sweeps = 0;
@@ -100,11 +95,16 @@ export class Front implements ClientHost {
     this.peerLimitMs = options.peerLimitMs ?? PEER_LIMIT_MS;
     this.pool = new UpstreamPool(() => options.clock.monotonic(), this.peerLimitMs);
     this.listener = this.listen();
+    this.tls = this.listenTls();
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }
 
   get port(): number {
     return this.listener.port;
+  }
+
+  get tlsPort(): number | undefined {
+    return this.tls?.port;
   }
 
   /** Open connections of clients, and how many requests went where since the start. */
@@ -124,6 +124,7 @@ export class Front implements ClientHost {
   /** Takes no new connections, waits up to `graceMs` for the end of answers that have begun, then resets the remaining connections. */
   async close(graceMs: number): Promise<void> {
     this.listener.stop(false);
+    this.tls?.stop(false);
     for (const client of [...this.clients]) client.drain();
     if (this.clients.size > 0) {
       await Promise.race([
@@ -137,6 +138,7 @@ export class Front implements ClientHost {
     clearInterval(this.sweeper);
     this.pool.sweep("");
     this.listener.stop(true);
+    this.tls?.stop(true);
   }
 
   exchange(request: RequestHead, client: ClientConnection): Exchange {
@@ -198,8 +200,19 @@ export class Front implements ClientHost {
     }
   }
 
-  private accept(socket: Bun.Socket<Connection>): void {
+  private listenTls(): TlsListener | undefined {
+    const { tls, logger } = this.options;
+    try {
+      return tls && new TlsListener(tls, (socket) => this.accept(socket, true), logger);
+    } catch (error) {
+      this.listener.stop(true);
+      throw error;
+    }
+  }
+
+  private accept(socket: Bun.Socket<Connection>, tls = false): void {
     const client = new ClientConnection(this);
+    client.connection.tls = tls;
     socket.data = client.connection;
     client.connection.attach(socket);
     socket.setNoDelay(true);
@@ -216,7 +229,10 @@ export class Front implements ClientHost {
     const inner = innerTarget === undefined ? asked : { ...asked, target: innerTarget, derived: {} };
     const route = routes.find(sandboxId);
     const sleeper = route && !route.ending ? undefined : routes.findSleeper(sandboxId);
-    const link = readLink(inner, route ?? sleeper ?? routes.findChanging(sandboxId), port, target.isByHost === true);
+    const link = readLink(inner, route ?? sleeper ?? routes.findChanging(sandboxId), port, {
+      isByHost: target.isByHost === true,
+      isTls: client.connection.tls,
+    });
     const { request, redirect } = link;
     if (redirect) return this.answer(asked, client, redirect);
     const passage = { ...target, link: link.link, edit: editOf(request, target, link) };
@@ -275,13 +291,8 @@ export class Front implements ClientHost {
       if (client.connection.deadline <= now || (isLook && client.connection.isPeerLost(this.peerLimitMs))) client.abort();
     }
     this.pool.sweep();
-    if (isLook) this.pool.dropLost();
+    if (!isLook) return;
+    this.pool.dropLost();
+    this.tls?.look();
   }
-}
-
-/** What is changed of a request and its answer; undefined: nothing. */
-function editOf(request: RequestHead, { innerTarget }: SandboxTarget, { link, cookie }: LinkedRequest): ExchangeEdit | undefined {
-  const byPath = innerTarget === undefined ? undefined : editByPath(request);
-  if (link !== "good" && cookie === undefined) return byPath;
-  return { takesUpgrade: true, ...byPath, isLinked: link === "good", cookie };
 }

@@ -26,18 +26,25 @@ export interface LinkedRequest {
   redirect?(close: boolean): Uint8Array;
 }
 
-/** `isByHost`: the host name of the request is that of the port. Only then is a cookie of the host one of the port. */
-export function readLink(request: RequestHead, guarded: Guarded | undefined, port: number, isByHost: boolean): LinkedRequest {
+export interface LinkWay {
+  /** The host name of the request is that of the port. Only then is a cookie of the host one of the port. */
+  readonly isByHost: boolean;
+  /** The request came over TLS to the server itself. A TLS front says so in `X-Forwarded-Proto`. */
+  readonly isTls: boolean;
+}
+
+export function readLink(request: RequestHead, guarded: Guarded | undefined, port: number, { isByHost, isTls }: LinkWay): LinkedRequest {
   const inQuery = request.target.includes(`${LINK_QUERY}=`) ? withoutToken(request.target) : undefined;
   const inCookie = isByHost && request.fields.lower.includes("cookie") ? withoutCookie(request) : undefined;
   if (!inQuery && !inCookie) return { request, link: undefined };
   const left = (token: string) => (port === AGENT_PORT ? undefined : guarded?.linkSeconds?.(port, token));
   const bare = inQuery ? { ...request, target: inQuery.target, derived: {} } : request;
   const cookie = inCookie && { cookie: inCookie.rest };
+  const tls = isTls || isBehindTls(request);
   const seconds = inQuery && left(inQuery.token);
   if (inQuery && seconds !== undefined) {
-    const keeps = isByHost && isNavigation(request) && keepsCookies(request) && !/^\/[/\\]/.test(bare.target);
-    return { request: bare, link: "good", ...cookie, ...(keeps && { redirect: redirectTo(bare, inQuery.token, seconds) }) };
+    const keeps = isByHost && isNavigation(request) && keepsCookies(request, tls) && !/^\/[/\\]/.test(bare.target);
+    return { request: bare, link: "good", ...cookie, ...(keeps && { redirect: redirectTo(bare, inQuery.token, seconds, tls) }) };
   }
   const isGood = inCookie !== undefined && isOfThisPage(request) && inCookie.tokens.some((token) => left(token) !== undefined);
   return { request: bare, link: isGood ? "good" : inQuery && "bad", ...cookie };
@@ -81,11 +88,11 @@ function isOfThisPage(request: RequestHead): boolean {
   return site !== undefined && isNavigation(request);
 }
 
-const isTls = ({ fields }: RequestHead) => (fields.get("x-forwarded-proto") ?? "").split(",", 1)[0]?.trim().toLowerCase() === "https";
-const keepsCookies = (request: RequestHead) => isTls(request) || /\.localhost(:\d+)?$/i.test(request.host);
+const isBehindTls = ({ fields }: RequestHead) => (fields.get("x-forwarded-proto") ?? "").split(",", 1)[0]?.trim().toLowerCase() === "https";
+const keepsCookies = (request: RequestHead, tls: boolean) => tls || /\.localhost(:\d+)?$/i.test(request.host);
 
-function redirectTo(request: RequestHead, token: string, seconds: number): (close: boolean) => Uint8Array {
-  const name = isTls(request) ? `${HOST_COOKIE}=${token}; Secure` : `${COOKIE}=${token}`;
+function redirectTo(request: RequestHead, token: string, seconds: number, tls: boolean): (close: boolean) => Uint8Array {
+  const name = tls ? `${HOST_COOKIE}=${token}; Secure` : `${COOKIE}=${token}`;
   const fields = [
     ["Location", request.target],
     ["Set-Cookie", `${name}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}`],

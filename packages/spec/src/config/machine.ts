@@ -24,6 +24,28 @@ export const MACHINE_SETTINGS = [
     meaning: "Address and port of the one HTTP port; port 0 takes any free one.",
   },
   {
+    name: "BOXYARD_TLS_CERT",
+    form: "path",
+    usedBy: "server",
+    default: "none: the server speaks plain HTTP alone",
+    meaning:
+      "Certificate (PEM, with those between it and its authority) with which the server listens for TLS at BOXYARD_TLS_LISTEN too. Read again when it changes.",
+  },
+  {
+    name: "BOXYARD_TLS_KEY",
+    form: "path",
+    usedBy: "server",
+    default: "none",
+    meaning: "Private key (PEM) of BOXYARD_TLS_CERT.",
+  },
+  {
+    name: "BOXYARD_TLS_LISTEN",
+    form: "ADDRESS:PORT",
+    usedBy: "server",
+    default: "0.0.0.0:443",
+    meaning: "Where the server listens for TLS, when it has a certificate; port 0 takes any free one.",
+  },
+  {
     name: "BOXYARD_DOMAIN",
     form: "HOST[:PORT]",
     usedBy: "server",
