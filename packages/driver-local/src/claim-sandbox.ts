@@ -26,7 +26,7 @@ export async function claimSandbox(parts: LocalParts, spec: SandboxSpec, undo: C
   const claims: { -readonly [K in keyof Claims]?: Claims[K] } = {};
   undo.add("sandbox", () => removeSandbox(parts, id, claims));
   try {
-    const lease = parts.networks.allocate(id, spec.incarnation);
+    const lease = parts.networks.allocate(id, spec.incarnation, spec.network);
     claims.lease = lease;
     const uidBase = parts.uidRanges.take();
     claims.uidBase = uidBase;

@@ -28,6 +28,8 @@ export interface LocalDriverConfig {
   readonly wakeCache?: { readonly budgetBytes?: number; readonly lingerMs: number; readonly trialsAtOnce?: number };
   /** How long one run of CRIU may take, in milliseconds, plus a time that grows with its memory; 30,000 by default. */
   readonly criuLimitMs?: number;
+  /** Authorities by which the egress proxy verifies servers where it opens TLS, in PEM form; those that Bun brings by default. */
+  readonly trust?: () => string | undefined;
   /** Called around every step; may inject faults in tests. */
   readonly observer?: StepObserver;
   readonly clock?: Clock;

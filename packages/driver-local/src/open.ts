@@ -53,7 +53,8 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
 async function openNetworkOf(config: LocalDriverConfig, { instance, network }: InstanceFile, triesLeft = 3): Promise<SandboxNetworks> {
   const { dataDir, logger, clock } = config;
   try {
-    const opened = await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...(clock && { clock }) });
+    const optional = { ...(clock && { clock }), ...(config.trust && { trust: config.trust }) };
+    const opened = await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...optional });
     // From now on the kernel knows the range; the claim is for the time without a server.
     await claimRange(dataDir, () => network).catch((error: unknown) =>
       logger.warn({ err: error }, "the range of addresses was not claimed"),

@@ -24,8 +24,12 @@ export interface NetworkTraffic {
 export interface SandboxNetworks {
   /** For the sandbox's resolv.conf. */
   readonly dnsAddress: string;
-  /** A fresh lease: an address never in use and not just released. `resource_exhausted` when there is none. */
-  allocate(sandboxId: SandboxId, incarnation: number): NetworkLease;
+  /**
+   * `egress`: the policy that the lease will be attached with, for a driver whose records lack what a policy holds of secrets (`withoutEdge`).
+   *
+   * A fresh lease: an address never in use and not just released. `resource_exhausted` when there is none.
+   */
+  allocate(sandboxId: SandboxId, incarnation: number, egress?: EgressPolicy): NetworkLease;
   /**
    * Registers the leases of sandboxes of an earlier process, so that their addresses are not allocated again. Their links and lists are as that process left
    * them; hosts that a sandbox may reach by name need its policy.

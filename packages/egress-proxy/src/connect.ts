@@ -1,4 +1,4 @@
-import type { Connection, UpstreamOwner, UpstreamPool } from "@boxyard/http1";
+import type { Connection, UpstreamOwner, UpstreamPool, UpstreamTls } from "@boxyard/http1";
 import type { Names } from "./names.ts";
 
 export interface Ways {
@@ -8,8 +8,8 @@ export interface Ways {
 
 /** Receives what becomes of an attempt to reach a host. */
 export interface HostOwner {
-  /** Gets the events of the connection from now on. */
-  onReached(connection: Connection): void;
+  /** Gets the events of the connection from now on. `isKept`: an earlier request has used it, and the server may close it at any time. */
+  onReached(connection: Connection, isKept?: boolean): void;
   onUnreachable(): void;
 }
 
@@ -18,8 +18,20 @@ export interface Attempt {
   cancel(): void;
 }
 
-/** Connects to the first address of a host that answers. The addresses are what the name server said, never what the sandbox asked for. */
-export function connectToHost({ names, pool }: Ways, host: string, port: number, owner: HostOwner): Attempt {
+export interface Target {
+  /** Name or IPv4 address. */
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: UpstreamTls;
+  /** Whether an address of the host may be connected to; all by default. */
+  readonly permits?: (address: string) => boolean;
+}
+
+/**
+ * Connects to the first address of a host that answers. The addresses are what the name server said, never what the sandbox asked for, unless the host is
+ * given by its address.
+ */
+export function connectToHost({ names, pool }: Ways, { host, port, tls, permits = () => true }: Target, owner: HostOwner): Attempt {
   let isOver = false;
   let current: Connection | undefined;
   const tryNext = ([address, ...others]: readonly string[]): void => {
@@ -42,11 +54,12 @@ export function connectToHost({ names, pool }: Ways, host: string, port: number,
       onDrain() {},
       onClose() {},
     };
-    current = pool.connect({ host: address, port }, settled);
+    current = pool.connect({ host: address, port, ...(tls && { tls }) }, settled);
   };
-  const found = names.find(host);
-  if (found instanceof Promise) void found.then(tryNext);
-  else tryNext(found);
+  const begin = (addresses: readonly string[]) => tryNext(addresses.filter(permits));
+  const found = isAddress(host) ? [host] : names.find(host);
+  if (found instanceof Promise) void found.then(begin);
+  else begin(found);
   return {
     cancel() {
       isOver = true;
@@ -54,3 +67,5 @@ export function connectToHost({ names, pool }: Ways, host: string, port: number,
     },
   };
 }
+
+const isAddress = (host: string) => /^\d+\.\d+\.\d+\.\d+$/.test(host);

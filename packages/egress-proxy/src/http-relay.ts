@@ -4,33 +4,42 @@ import {
   type Connection,
   type ConnectionOwner,
   type Exchange,
-  forwardedRequest,
   forwardedResponse,
   type RequestHead,
   type ResponseHead,
   ResponseReader,
   scannerFor,
 } from "@boxyard/http1";
-import { type Attempt, connectToHost, type HostOwner, type Ways } from "./connect.ts";
-import type { Admitted, Rules } from "./rules.ts";
+import type { Attempt, HostOwner } from "./connect.ts";
+import type { Admitted, Claim, Rules } from "./rules.ts";
 
-const HTTP_PORT = 80;
 const MAX_INTERIM = 32;
+/** Methods that do the same when they are sent twice (RFC 9110, 9.2.2), of those that come without a body. */
+const REPEATABLE = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
 
-export interface HttpRelayParts {
-  readonly rules: Rules;
-  readonly ways: Ways;
+/** How a request gets to its server. */
+export interface Route {
+  readonly claim: Claim;
+  /** Reaches the server. `isFresh`: by a connection that no other request has used. */
+  reach(owner: HostOwner, isFresh: boolean): Attempt;
+  /** The head of the request as the server gets it. */
+  head(request: RequestHead): Uint8Array;
+  /** Takes the connection to the server after a whole answer; absent: each request has a connection of its own. */
+  keep?(server: Connection): void;
+  /** Answers a request whose server cannot be reached; absent: the connection is reset. */
+  unreachable?(request: RequestHead, client: ClientConnection): void;
 }
 
 /**
- * One request of a sandbox to port 80 and its answer. The host of each request decides, so a connection that began with an allowed host cannot go on with
- * another one; each request has a connection of its own to the server. Heads are parsed and written anew, bodies pass as bytes.
+ * One request of a sandbox and its answer. The host of each request decides, so a connection that began with an allowed host cannot go on with another one.
+ * Heads are parsed and written anew, bodies pass as bytes.
  */
 export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner {
-  readonly host: string;
+  claim: Claim;
+  private readonly route: Route;
   private readonly request: RequestHead;
   private readonly client: ClientConnection;
-  private readonly attempt: Attempt;
+  private attempt: Attempt;
   private readonly retire: () => void;
   private readonly answers = new ResponseReader();
   private server: Connection | undefined;
@@ -41,15 +50,18 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   private requestEnded = false;
   private tunnel = false;
   private isOver = false;
+  /** The server may close the connection before it has read the request, which is then sent again. */
+  private isKept = false;
 
-  /** `host` is allowed to the sandbox with this address. */
-  constructor(parts: HttpRelayParts, address: string, host: string, request: RequestHead, client: ClientConnection) {
-    this.host = host;
+  /** The route's claim is allowed to the sandbox with this address. */
+  constructor(rules: Rules, address: string, route: Route, request: RequestHead, client: ClientConnection) {
+    this.claim = route.claim;
+    this.route = route;
     this.request = request;
     this.client = client;
     client.pauseBody();
-    this.attempt = connectToHost(parts.ways, host, HTTP_PORT, this);
-    this.retire = parts.rules.admit(address, this);
+    this.retire = rules.admit(address, this);
+    this.attempt = this.isOver ? { cancel() {} } : route.reach(this, false);
   }
 
   // The sandbox's side.
@@ -85,20 +97,28 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
 
   // The server's side.
 
-  onReached(server: Connection): void {
+  onReached(server: Connection, isKept = false): void {
     this.server = server;
+    this.isKept = isKept;
+    if (this.claim.isOpened) this.claim = { ...this.claim, address: server.peer };
     server.owner = this;
-    const free = server.write(Buffer.concat([forwardedRequest(this.request), ...this.early]));
+    const free = server.write(Buffer.concat([this.route.head(this.request), ...this.early]));
     this.early = [];
     if (free) this.client.resumeBody();
   }
 
   onUnreachable(): void {
-    this.cut();
+    if (!this.route.unreachable) {
+      this.cut();
+      return;
+    }
+    this.finish();
+    this.route.unreachable(this.request, this.client);
   }
 
   onData(bytes: Buffer): void {
     if (this.isOver) return;
+    this.isKept = false;
     try {
       if (this.tunnel) this.toClient(bytes);
       else if (this.response) this.passBody(bytes);
@@ -116,18 +136,34 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   onEnd(): void {
     if (this.isOver) return;
     if (this.tunnel) this.client.connection.halfClose();
+    else if (this.canRepeat) this.repeat();
     else if (this.response?.framing.kind === "close") this.end(false);
     else this.cut();
   }
 
   onClose(): void {
     if (this.isOver) return;
-    if (!this.tunnel) {
-      this.cut();
-      return;
+    if (this.canRepeat) this.repeat();
+    else if (this.tunnel) {
+      this.finish();
+      this.client.connection.end();
+    } else this.cut();
+  }
+
+  /** Whether the server closed a kept connection before it had anything of this request, which has no body and may be sent twice. */
+  private get canRepeat(): boolean {
+    return this.isKept && this.request.framing.kind === "none" && REPEATABLE.has(this.request.method);
+  }
+
+  private repeat(): void {
+    const { server } = this;
+    this.server = undefined;
+    this.isKept = false;
+    if (server) {
+      server.owner = undefined;
+      server.destroy();
     }
-    this.finish();
-    this.client.connection.end();
+    this.attempt = this.route.reach(this, true);
   }
 
   private readHead(bytes: Buffer): void {
@@ -163,30 +199,38 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
     const close = !this.request.keepAlive || response.framing.kind === "close";
     this.toClient(forwardedResponse(response, { close }));
     if (rest.byteLength > 0) this.passBody(rest);
-    else if (this.scanner.done) this.end(this.request.keepAlive);
+    else if (this.scanner.done) this.end(this.request.keepAlive, response.keepAlive);
   }
 
   private passBody(bytes: Buffer): void {
     const scanner = this.scanner as BodyScanner;
     const count = scanner.done ? 0 : scanner.take(bytes, 0);
     if (count > 0) this.toClient(bytes.subarray(0, count));
-    if (scanner.done) this.end(this.request.keepAlive);
+    // What follows an answer that nobody asked for could be taken for the next answer.
+    if (scanner.done) this.end(this.request.keepAlive, this.response?.keepAlive === true && count === bytes.byteLength);
   }
 
   private toClient(bytes: Uint8Array): void {
     if (!this.client.write(bytes)) this.server?.pause();
   }
 
-  private end(keep: boolean): void {
-    this.finish();
+  /** `keep`: the sandbox's connection goes on; `keepServer`: the server's too. */
+  private end(keep: boolean, keepServer = false): void {
+    const { server, route, requestEnded } = this;
+    if (server && route.keep && keepServer && requestEnded && !server.isBehind) {
+      this.server = undefined;
+      server.owner = undefined;
+      this.finish(false);
+      route.keep(server);
+    } else this.finish();
     this.client.endResponse(keep);
   }
 
-  private finish(): void {
+  private finish(cancels = true): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.attempt.cancel();
-    this.retire();
+    if (cancels) this.attempt?.cancel();
+    this.retire?.();
     const { server } = this;
     if (!server) return;
     server.owner = undefined;

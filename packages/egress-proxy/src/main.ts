@@ -1,5 +1,5 @@
 import { becomeUser } from "./privileges.ts";
-import type { EgressProxyConfig, FromProxy, SetRules } from "./protocol.ts";
+import type { EgressProxyConfig, FromProxy, ToProxy } from "./protocol.ts";
 import { EgressProxy } from "./proxy.ts";
 
 /*
@@ -9,16 +9,26 @@ import { EgressProxy } from "./proxy.ts";
 
 const say = (message: FromProxy) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
+function hear(proxy: EgressProxy, message: ToProxy): void {
+  switch (message.type) {
+    case "rules":
+      proxy.setRules(message.address, message.policy);
+      say({ type: "done", id: message.id });
+      return;
+    case "trust":
+      proxy.trust = message.pem;
+      return;
+    case "certificate":
+      proxy.certificates.take(message.host, message);
+  }
+}
+
 async function main(config: EgressProxyConfig): Promise<void> {
-  const proxy = new EgressProxy(config);
+  const proxy = new EgressProxy(config, (host) => say({ type: "certificate", host }));
   await proxy.open();
   if (config.user !== undefined) becomeUser(config.user);
   say({ type: "ready" });
-  for await (const line of console) {
-    const { id, address, hosts } = JSON.parse(line) as SetRules;
-    proxy.rules.set(address, hosts);
-    say({ type: "done", id });
-  }
+  for await (const line of console) hear(proxy, JSON.parse(line) as ToProxy);
   process.exit(0);
 }
 

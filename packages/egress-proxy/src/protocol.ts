@@ -1,3 +1,5 @@
+import type { HostPolicy } from "@boxyard/driver";
+
 /**
  * What the server and the egress proxy tell each other: one JSON value a line, on the proxy's standard input and output. The proxy ends when its standard
  * input ends, so it never outlives its server with rules that nobody changes any more.
@@ -17,16 +19,24 @@ export interface EgressProxyConfig {
   readonly user?: number;
 }
 
-/** Replaces the rules of the sandbox with this address. Open connections that they do not allow are cut before the answer. */
-export interface SetRules {
-  readonly id: number;
-  readonly address: string;
-  /** Rules as `parseHostRule` of the driver package gives them; none: nothing is allowed. */
-  readonly hosts: readonly string[];
+/** A certificate and its key in PEM form. */
+export interface Identity {
+  readonly cert: string;
+  readonly key: string;
 }
+
+export type ToProxy =
+  /** Replaces the rules of the sandbox with this address; without a policy nothing is allowed. Open connections that it does not allow are cut before the answer. */
+  | { readonly type: "rules"; readonly id: number; readonly address: string; readonly policy?: HostPolicy }
+  /** Authorities by which servers are verified where TLS is opened, in PEM form; undefined: those that Bun brings. */
+  | { readonly type: "trust"; readonly pem?: string }
+  /** The answer to `certificate`; without `cert` and `key` TLS may not be opened for this host. */
+  | ({ readonly type: "certificate"; readonly host: string } & Partial<Identity>);
 
 export type FromProxy =
   /** Listens. */
   | { readonly type: "ready" }
   /** The rules of the message with this id are in force. */
-  | { readonly type: "done"; readonly id: number };
+  | { readonly type: "done"; readonly id: number }
+  /** Asks for a certificate by which it opens TLS for a host. */
+  | { readonly type: "certificate"; readonly host: string };

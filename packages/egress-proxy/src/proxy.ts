@@ -1,17 +1,12 @@
-import {
-  ClientConnection,
-  type ClientHost,
-  Connection,
-  type Exchange,
-  FieldNames,
-  type HeadError,
-  type RequestHead,
-  UpstreamPool,
-} from "@boxyard/http1";
+import type { HostPolicy } from "@boxyard/driver";
+import { ClientConnection, Connection, UpstreamPool } from "@boxyard/http1";
 import type { Socket, TCPSocketListener } from "bun";
+import { Certificates } from "./certificates.ts";
 import type { Ways } from "./connect.ts";
-import { HttpRelay } from "./http-relay.ts";
 import { Names } from "./names.ts";
+import { OpenedHosts } from "./opened-hosts.ts";
+import { OpenedSide } from "./opened-side.ts";
+import { PlainSide } from "./plain-side.ts";
 import type { EgressProxyConfig } from "./protocol.ts";
 import { Rules } from "./rules.ts";
 import { TlsRelay } from "./tls-relay.ts";
@@ -24,15 +19,16 @@ const PEER_LIMIT_MS = 60_000;
 const LISTEN_MS = 2000;
 const LISTEN_AGAIN_MS = 50;
 
-/** An exchange after its connection was reset. */
-const OVER: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
-
 /**
  * Takes the connections of sandboxes to ports 80 and 443, which the router's rules lead here, and passes on those to hosts that the sandbox may reach
  * by name. Everything else is reset.
  */
 export class EgressProxy {
-  readonly rules = new Rules();
+  readonly certificates: Certificates;
+  /** Authorities by which servers are verified where TLS is opened, in PEM form; undefined: those that Bun brings. */
+  trust: string | undefined;
+  private readonly rules = new Rules();
+  private readonly opened: OpenedHosts;
   private readonly config: EgressProxyConfig;
   private readonly ways: Ways;
   private readonly now = () => performance.now();
@@ -41,9 +37,24 @@ export class EgressProxy {
   private listeners: TCPSocketListener<Connection>[] = [];
   private sweeper: Timer | undefined;
 
-  constructor(config: EgressProxyConfig) {
+  /** `ask` asks the server for the certificate of a host, which it gives to `certificates`. */
+  constructor(config: EgressProxyConfig, ask: (host: string) => void) {
     this.config = config;
-    this.ways = { names: new Names(config.nameServer, this.now), pool: new UpstreamPool(this.now, PEER_LIMIT_MS) };
+    this.certificates = new Certificates(ask);
+    const { now, certificates } = this;
+    const pool = new UpstreamPool(now, PEER_LIMIT_MS);
+    this.ways = { names: new Names(config.nameServer, now), pool };
+    this.opened = new OpenedHosts({
+      ...{ pool, now, handlers: Connection.handlers },
+      certificateFor: (host) => certificates.find(host),
+      accept: (address, host) => this.acceptOpened(address, host),
+    });
+  }
+
+  /** Replaces the rules of a sandbox. When this returns, connections that they do not allow are cut, and kept ones to its servers are closed. */
+  setRules(address: string, policy?: HostPolicy): void {
+    this.rules.set(address, policy);
+    this.ways.pool.sweep(`${address}|`);
   }
 
   /** Listens. Waits up to two seconds for the addresses, which an earlier proxy may hold until it has ended. */
@@ -58,6 +69,7 @@ export class EgressProxy {
     clearInterval(this.sweeper);
     for (const listener of this.listeners) listener.stop(true);
     this.listeners = [];
+    this.opened.close();
     for (const client of [...this.clients]) client.destroy();
   }
 
@@ -82,58 +94,31 @@ export class EgressProxy {
   }
 
   private readonly onTls = (connection: Connection, address: string, leave: () => void): Connection => {
-    new TlsRelay({ rules: this.rules, ways: this.ways, now: this.now }, address, connection, leave);
+    const { rules, ways, opened, now } = this;
+    new TlsRelay({ rules, ways, opened, now }, address, connection, leave);
     return connection;
   };
 
   private readonly onHttp = (_connection: Connection, address: string): Connection =>
-    new ClientConnection(new HttpSide(this.rules, this.ways, this.now, address)).connection;
+    new ClientConnection(new PlainSide(this.rules, this.ways, this.now, address)).connection;
+
+  /** A connection whose TLS ends here. It has the place of the one that brings its bytes. */
+  private acceptOpened(address: string, host: string): Connection {
+    const { rules, ways, now } = this;
+    const side = new OpenedSide({ rules, ways, now, trust: () => this.trust }, address, host);
+    const { connection } = new ClientConnection(side);
+    this.clients.add(connection);
+    connection.onClosed = () => this.clients.delete(connection);
+    return connection;
+  }
 
   private sweep(): void {
     const now = this.now();
     for (const client of [...this.clients]) if (client.deadline <= now || client.isPeerLost(PEER_LIMIT_MS)) client.destroy();
     this.ways.pool.sweep();
+    this.opened.sweep();
     this.ways.pool.dropLost();
   }
-}
-
-/** Answers the requests of one connection to port 80. */
-class HttpSide implements ClientHost {
-  readonly names = NAMES;
-  readonly now: () => number;
-  private readonly rules: Rules;
-  private readonly ways: Ways;
-  private readonly address: string;
-
-  constructor(rules: Rules, ways: Ways, now: () => number, address: string) {
-    this.rules = rules;
-    this.ways = ways;
-    this.now = now;
-    this.address = address;
-  }
-
-  exchange(request: RequestHead, client: ClientConnection): Exchange {
-    const host = this.rules.allowed(this.address, hostOf(request));
-    if (host === undefined) {
-      client.abort();
-      return OVER;
-    }
-    return new HttpRelay({ rules: this.rules, ways: this.ways }, this.address, host, request, client);
-  }
-
-  malformed(_error: HeadError, client: ClientConnection): void {
-    client.abort();
-  }
-
-  onClosed(): void {}
-}
-
-const NAMES = new FieldNames();
-
-/** The host without its port, which the sandbox may name or leave out. Undefined for another port: the connection goes to port 80. */
-function hostOf({ host }: RequestHead): string | undefined {
-  const [name, port = "80", ...more] = host.split(":");
-  return more.length === 0 && port === "80" ? name : undefined;
 }
 
 async function listen(hostname: string, port: number, open: (socket: Socket<Connection>) => void): Promise<TCPSocketListener<Connection>> {

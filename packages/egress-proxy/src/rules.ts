@@ -1,8 +1,20 @@
-import { canonicalHost, hostMatcher } from "@boxyard/driver";
+import { canonicalHost, type EdgeHost, edgeHostFor, type HostPolicy, hostMatcher, parseRange } from "@boxyard/driver";
 
-/** A connection that was admitted for a host, and is cut when its sandbox may no longer reach that host. */
+/** What a connection was admitted for. It is cut when its sandbox's policy no longer allows that. */
+export interface Claim {
+  /** Name of the host, as `canonicalHost` gives it. */
+  readonly host?: string | undefined;
+  /**
+   * IPv4 address that was asked for, where the policy may permit it whatever the name is. Of a request that comes by an opened connection: the server's, and
+   * none before one is chosen among the permitted.
+   */
+  readonly address?: string | undefined;
+  /** Whether TLS is opened for the host; undefined where that does not matter. */
+  readonly isOpened?: boolean;
+}
+
 export interface Admitted {
-  readonly host: string;
+  readonly claim: Claim;
   cut(): void;
 }
 
@@ -11,11 +23,49 @@ const MAX_CONNECTIONS = 512;
 /** The same for all sandboxes together: each takes two descriptors. */
 const MAX_ALL = 6000;
 
+const NOTHING: HostPolicy = { hosts: [], ranges: [] };
+
 /** What one sandbox may reach, and its connections. */
 class SandboxRules {
-  allows: (host: string) => boolean = () => false;
   readonly admitted = new Set<Admitted>();
   connections = 0;
+  /** Grows with each change, so that a connection to a server is kept for requests under one policy only. */
+  generation = 0;
+  private policy = NOTHING;
+  private allowsName: (host: string) => boolean = () => false;
+
+  set(policy: HostPolicy): void {
+    this.policy = policy;
+    this.allowsName = hostMatcher(policy.hosts);
+    this.generation += 1;
+  }
+
+  /** Whether connections to any address may be permitted by that address. */
+  get asksForAddress(): boolean {
+    return this.policy.edge !== undefined;
+  }
+
+  allowsHost(host: string): boolean {
+    return !this.policy.edge?.isWithheld && this.allowsName(host);
+  }
+
+  allowsAddress(address: string): boolean {
+    const number = parseRange(address)?.first;
+    if (number === undefined || this.policy.edge?.isWithheld) return false;
+    return this.policy.ranges.some(({ first, last }) => first <= number && number <= last);
+  }
+
+  edgeFor(host: string): EdgeHost | undefined {
+    return this.policy.edge && edgeHostFor(this.policy.edge.hosts, host);
+  }
+
+  permits({ host, address, isOpened }: Claim): boolean {
+    const isEdge = host !== undefined && this.edgeFor(host) !== undefined;
+    if (isOpened !== undefined && isOpened !== isEdge) return false;
+    if (this.policy.edge?.isWithheld) return false;
+    if (host !== undefined && this.allowsName(host)) return true;
+    return address === undefined ? isOpened === true && this.policy.ranges.length > 0 : this.allowsAddress(address);
+  }
 }
 
 /** The rules of all sandboxes by their address, and the connections that were admitted by them. */
@@ -23,12 +73,12 @@ export class Rules {
   private readonly sandboxes = new Map<string, SandboxRules>();
   private connections = 0;
 
-  /** Replaces the rules of a sandbox and cuts what they do not allow. Without hosts the sandbox is forgotten. */
-  set(address: string, hosts: readonly string[]): void {
+  /** Replaces the rules of a sandbox and cuts what they do not allow. Without a policy the sandbox is forgotten. */
+  set(address: string, policy?: HostPolicy): void {
     const sandbox = this.sandboxes.get(address) ?? new SandboxRules();
-    sandbox.allows = hostMatcher(hosts);
-    for (const connection of [...sandbox.admitted]) if (!sandbox.allows(connection.host)) connection.cut();
-    if (hosts.length > 0) this.sandboxes.set(address, sandbox);
+    sandbox.set(policy ?? NOTHING);
+    for (const connection of [...sandbox.admitted]) if (!sandbox.permits(connection.claim)) connection.cut();
+    if (policy) this.sandboxes.set(address, sandbox);
     else this.sandboxes.delete(address);
   }
 
@@ -50,13 +100,36 @@ export class Rules {
   /** The name of the host as rules compare it, if the sandbox may reach it. */
   allowed(address: string, name: string | undefined): string | undefined {
     const host = name === undefined ? undefined : canonicalHost(name);
-    return host !== undefined && this.sandboxes.get(address)?.allows(host) ? host : undefined;
+    return host !== undefined && this.sandboxes.get(address)?.allowsHost(host) ? host : undefined;
+  }
+
+  /** Whether the policy of a sandbox may permit a connection by the address that was asked for. */
+  asksForAddress(address: string): boolean {
+    return this.sandboxes.get(address)?.asksForAddress ?? false;
+  }
+
+  /** Whether a sandbox may reach a server at this address whatever its name is. */
+  allowsAddress(address: string, server: string): boolean {
+    return this.sandboxes.get(address)?.allowsAddress(server) ?? false;
+  }
+
+  permits(address: string, claim: Claim): boolean {
+    return this.sandboxes.get(address)?.permits(claim) ?? false;
+  }
+
+  /** What is done to the requests of a sandbox to a host; undefined: nothing, and TLS stays closed. */
+  edgeFor(address: string, host: string): EdgeHost | undefined {
+    return this.sandboxes.get(address)?.edgeFor(host);
+  }
+
+  generation(address: string): number {
+    return this.sandboxes.get(address)?.generation ?? 0;
   }
 
   /** Registers a connection until the returned function is called. Cuts it at once when the rules have changed meanwhile. */
   admit(address: string, connection: Admitted): () => void {
     const sandbox = this.sandboxes.get(address);
-    if (!sandbox?.allows(connection.host)) {
+    if (!sandbox?.permits(connection.claim)) {
       connection.cut();
       return () => {};
     }

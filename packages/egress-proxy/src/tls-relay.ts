@@ -1,25 +1,32 @@
+import { canonicalHost } from "@boxyard/driver";
 import type { Connection, ConnectionOwner } from "@boxyard/http1";
-import { parseClientHello } from "./client-hello.ts";
+import { type Hello, parseClientHello } from "./client-hello.ts";
 import { type Attempt, connectToHost, type HostOwner, type Ways } from "./connect.ts";
-import type { Admitted, Rules } from "./rules.ts";
+import type { OpenedHosts } from "./opened-hosts.ts";
+import { originalDestination } from "./original-destination.ts";
+import type { Admitted, Claim, Rules } from "./rules.ts";
 
 const HTTPS_PORT = 443;
 /** Longest time until the client has sent its first message. */
 const HELLO_MS = 15_000;
+/** In place of an address: nothing permits it. */
+const UNKNOWN = "";
 
 export interface TlsRelayParts {
   readonly rules: Rules;
   readonly ways: Ways;
+  readonly opened: OpenedHosts;
   /** Monotonic ms. */
   readonly now: () => number;
 }
 
 /**
  * One connection of a sandbox to port 443. It reads the first message for the name of the server, connects to that server, and passes the bytes of both
- * sides on unchanged: TLS stays between sandbox and server. A connection that is not allowed is reset.
+ * sides on unchanged: TLS stays between sandbox and server. Only for a host with rules the bytes go to where this process opens TLS. A connection that is
+ * not allowed is reset.
  */
 export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
-  host = "";
+  claim: Claim = {};
   private readonly parts: TlsRelayParts;
   private readonly address: string;
   private readonly client: Connection;
@@ -74,16 +81,32 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
   private readHello(): void {
     const hello = parseClientHello(this.received);
     if (hello.kind === "more") return;
-    const host = hello.kind === "hello" ? this.parts.rules.allowed(this.address, hello.serverName) : undefined;
-    if (host === undefined) {
+    this.claim = this.claimOf(hello);
+    if (!this.parts.rules.permits(this.address, this.claim)) {
       this.cut();
       return;
     }
-    this.host = host;
     this.client.deadline = Number.POSITIVE_INFINITY;
     this.client.pause();
-    this.attempt = connectToHost(this.parts.ways, host, HTTPS_PORT, this);
+    this.attempt = this.reach(this.claim);
     this.retire = this.parts.rules.admit(this.address, this);
+  }
+
+  /** What speaks no TLS, or names no server, has no host: it may be permitted by its address alone. */
+  private claimOf(hello: Hello): Claim {
+    const { rules } = this.parts;
+    const name = hello.kind === "hello" ? hello.serverName : undefined;
+    const host = name === undefined ? undefined : canonicalHost(name);
+    const address = rules.asksForAddress(this.address) ? (originalDestination(this.client) ?? UNKNOWN) : UNKNOWN;
+    return { host, address, isOpened: host !== undefined && rules.edgeFor(this.address, host) !== undefined };
+  }
+
+  private reach({ host, address, isOpened }: Claim): Attempt {
+    const { rules, ways, opened } = this.parts;
+    if (isOpened && host !== undefined) return opened.reach(this.address, host, this);
+    // A name that is allowed leads to what the name server says. Else the address is what is permitted.
+    const target = rules.allowed(this.address, host) ?? address ?? UNKNOWN;
+    return connectToHost(ways, { host: target, port: HTTPS_PORT }, this);
   }
 
   // The server's side.

@@ -31,6 +31,8 @@ export class Connection {
   closed = false;
   /** The socket is one with TLS: to be set before its first bytes. */
   tls = false;
+  /** Address of the server that it was opened to. */
+  peer: string | undefined;
   /** Called by `destroy`. */
   onDestroy: (() => void) | undefined;
   /** Called once it is closed, also when its owner has changed. */
@@ -169,7 +171,7 @@ export class Connection {
   }
 
   /** Descriptor of the socket, which Bun's types lack; -1 when there is none. */
-  private get descriptor(): number {
+  get descriptor(): number {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1;
   }
 

@@ -17,5 +17,5 @@ export {
 } from "./head.ts";
 export { moveInKernel } from "./kernel-relay.ts";
 export { ResponseReader } from "./response-reader.ts";
-export { type ConnectInside, type UpstreamOwner, UpstreamPool, type UpstreamTarget } from "./upstream-pool.ts";
+export { type ConnectInside, type UpstreamOwner, UpstreamPool, type UpstreamTarget, type UpstreamTls } from "./upstream-pool.ts";
 export { forwardedRequest, forwardedResponse, type OtherHost, ownResponse, REASONS, type ResponseEdit } from "./write-head.ts";

@@ -13,13 +13,23 @@ export interface UpstreamOwner extends ConnectionOwner {
 /** Another way to a port: resolves with the descriptor of a connection, which the caller closes; undefined when nothing listens there. */
 export type ConnectInside = (port: number, signal: AbortSignal) => Promise<number | undefined>;
 
+/** How TLS to a server begins. The server's certificate must be valid for `serverName`, and signed by one of `ca`. */
+export interface UpstreamTls {
+  readonly serverName: string;
+  readonly ALPNProtocols: string;
+  /** In PEM form; absent: the authorities that Bun brings. */
+  readonly ca?: string;
+}
+
 export interface UpstreamTarget {
   readonly host: string;
   readonly port: number;
   /** Tried when the host refuses the connection. */
   readonly inside?: ConnectInside | undefined;
-  /** The server speaks TLS. Its certificate is not checked: the address says which server it is. */
-  readonly tls?: boolean;
+  /** The server speaks TLS. `true`: its certificate is not checked, because the address says which server it is. */
+  readonly tls?: boolean | UpstreamTls;
+  /** Path of a Unix socket, in place of host and port. */
+  readonly path?: string;
 }
 
 interface Idle {
@@ -85,10 +95,11 @@ export class UpstreamPool {
   }
 
   /** Opens a connection; the owner is called with the result. Fails after ten seconds. */
-  connect({ host, port, inside, tls = false }: UpstreamTarget, owner: UpstreamOwner): Connection {
+  connect({ host, port, inside, tls = false, path }: UpstreamTarget, owner: UpstreamOwner): Connection {
     const connection = new Connection();
-    connection.tls = tls;
+    connection.tls = tls !== false;
     connection.owner = owner;
+    connection.peer = host;
     let settled = false;
     const fail = (error: unknown) => {
       if (settled) return;
@@ -112,8 +123,10 @@ export class UpstreamPool {
       if (connection.closed) return void socket.terminate();
       owner.onConnected();
     };
-    const begin = tls ? afterHandshake(ready, fail) : { open: ready };
-    const options = { data: connection, allowHalfOpen: true, ...(tls ? WITH_TLS : {}), socket: { ...Connection.handlers, ...begin } };
+    const begin =
+      tls === false ? { open: ready } : tls === true ? afterHandshake(ready, fail) : afterHandshake(verified(ready, fail), fail);
+    const secured = tls === false ? {} : tls === true ? WITH_TLS : { tls };
+    const options = { data: connection, allowHalfOpen: true, ...secured, socket: { ...Connection.handlers, ...begin } };
     let isRefused = false;
     const refused = (error: unknown) => {
       // Bun reports a refusal twice.
@@ -126,10 +139,11 @@ export class UpstreamPool {
       const signal = AbortSignal.any([giveUp.signal, AbortSignal.timeout(CONNECT_MS)]);
       connectInside(inside, port, signal, (fd) => (settled || connection.closed ? undefined : { ...options, fd })).catch(fail);
     };
+    const target = path === undefined ? { hostname: host, port } : { unix: path };
     Bun.connect({
       ...options,
-      hostname: host,
-      port,
+      // The types ask for one call with a path, and one with a host.
+      ...(target as { readonly hostname: string; readonly port: number }),
       socket: { ...options.socket, connectError: (_socket, error) => refused(error) },
     }).catch(refused);
     return connection;
@@ -156,8 +170,19 @@ export class UpstreamPool {
   }
 }
 
-/** Handlers of a connection that is ready once TLS is. Any certificate will do, so what the handshake says of it is not looked at. */
-const afterHandshake = (ready: (socket: Socket<Connection>) => void, fail: (error: unknown) => void) => ({
+type Handshake = (socket: Socket<Connection>, isDone: boolean, error: Error | null) => void;
+
+/** A connection is ready once the certificate of its server was found to be valid. */
+const verified =
+  (ready: (socket: Socket<Connection>) => void, fail: (error: unknown) => void): Handshake =>
+  (socket, isDone, error) => {
+    if (isDone && !error && socket.authorized) return ready(socket);
+    fail(error ?? new Error("the server's certificate is not valid"));
+    socket.terminate();
+  };
+
+/** Handlers of a connection that is ready once TLS is. */
+const afterHandshake = (ready: Handshake, fail: (error: unknown) => void) => ({
   // So that a client that goes meanwhile ends it.
   open: (socket: Socket<Connection>) => socket.data.attach(socket),
   handshake: ready,

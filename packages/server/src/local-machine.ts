@@ -7,12 +7,13 @@ import {
   isInstalled,
   isSetUp,
   lineReporter,
-  machineAuthorities,
   machineBuildSettings,
   readSetupConfig,
   rebuildBase,
   runSetup,
+  sandboxAuthorities,
   sdkPackage,
+  serverAuthorities,
   tuneMachine,
   uninstall,
 } from "@boxyard/driver-local/setup";
@@ -38,10 +39,12 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     rebuildBase: () => rebuildBase(settings(), reporter()),
     openDriver: async (logger, { ending } = { ending: false }) => {
       await completeSetup(settings());
+      const trust = () => serverAuthorities(settings());
       const { dataDir, network, runtime, reserve, maxOpenFiles, diskBandwidth, wakeCache } = settings();
       return openLocalDriver({
         dataDir: dataDir,
         logger,
+        trust,
         ending,
         ...(network && { network }),
         ...(runtime && { runtime }),
@@ -55,7 +58,8 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     isInstalled: () => isInstalled(settings().dataDir),
     uninstall: () => uninstall(settings()),
     buildSettings: (directory, options) => machineBuildSettings(directory, settings(), options),
-    authorities: (setting) => machineAuthorities(authorityPlaces(setting)),
+    // The driver, which makes the authority of the edge, is open by now.
+    authorities: (setting) => sandboxAuthorities(authorityPlaces(setting), settings().dataDir),
     sdkPackage: () => sdkPackage(settings()),
     dashboardFiles: () => dashboardFiles(settings()),
     fingerprint: () => fingerprint(settings().dataDir, settings()),

@@ -28,7 +28,7 @@ export const claim: Step<ResumeContext> = {
   async run(ctx) {
     const { parts, spec } = ctx;
     const { incarnation, resources, network, labels, hostname, agent, image } = spec;
-    const lease = parts.networks.allocate(spec.sandboxId, incarnation);
+    const lease = parts.networks.allocate(spec.sandboxId, incarnation, network);
     const { process: _, ending: __, ...kept } = ctx.record;
     const record = { ...kept, incarnation, resources, network, labels, hostname, initKey: agent.initKey, layers: image.layers, lease };
     ctx.record = record;

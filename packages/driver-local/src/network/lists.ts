@@ -10,10 +10,14 @@ import { PERMITTED_MARK } from "./rules.ts";
 
 /** Marks packets of sandboxes with a list. Runs before the router's own rules, which accept such a packet only with the mark. */
 const BASE_CHAIN = "forward";
-/** Leads connections of sandboxes with names among their rules to the egress proxy, unless their list permits the address. */
+/**
+ * Leads connections of sandboxes to the egress proxy: of those with names among their rules, where the list does not permit the address; of those with rules
+ * for requests, every connection to port 443.
+ */
 const DIVERT_CHAIN = "divert";
-/** Ends the names of chains of such sandboxes. */
+/** End the names of chains of such sandboxes. */
 const NAMED = "_named";
+const EDGE = "_edge";
 
 export interface ListsOptions {
   readonly plan: Plan;
@@ -58,7 +62,7 @@ export class Lists {
     if (!isListed(group)) return Promise.resolve();
     const elements = permittedRanges(egress).map(formatRange).join(", ");
     const hash = createHash("sha256").update(elements).digest("hex").slice(0, 16);
-    const chain = `${leaseLink(address)}_${hash}${group === GROUP.named ? NAMED : ""}`;
+    const chain = `${leaseLink(address)}_${hash}${group === GROUP.named ? NAMED : ""}${egress.edge ? EDGE : ""}`;
     return this.queue.run(() => this.replace(address, { chain, text: this.listText(chain, address, elements) }));
   }
 
@@ -101,7 +105,7 @@ export class Lists {
 
   private isThere({ chain }: InForce): boolean {
     const { netlink, plan } = this.options;
-    return hasChain(netlink, plan.listTable, chain) && (!isNamed(chain) || hasChain(netlink, plan.listTable, divertOf(chain)));
+    return hasChain(netlink, plan.listTable, chain) && (!isDiverted(chain) || hasChain(netlink, plan.listTable, divertOf(chain)));
   }
 
   /** Makes what all lists share and removes the sandbox's previous list. Correct whether or not these exist. */
@@ -113,7 +117,7 @@ flush chain ${table} ${BASE_CHAIN}
 add rule ${table} ${BASE_CHAIN} iifgroup { ${LISTED.join(", ")} } ip saddr vmap @lists
 add chain ${table} ${DIVERT_CHAIN} { type nat hook prerouting priority dstnat; policy accept; }
 flush chain ${table} ${DIVERT_CHAIN}
-add rule ${table} ${DIVERT_CHAIN} iifgroup ${GROUP.named} ip saddr vmap @diverted
+add rule ${table} ${DIVERT_CHAIN} iifgroup { ${LISTED.join(", ")} } ip saddr vmap @diverted
 `;
   }
 
@@ -125,7 +129,7 @@ add rule ${table} ${DIVERT_CHAIN} iifgroup ${GROUP.named} ip saddr vmap @diverte
     return `${mapText(table)}add element ${table} lists { ${formatAddress(address)} : goto ${chain} }
 delete element ${table} lists { ${formatAddress(address)} }
 delete chain ${table} ${chain}
-${isNamed(chain) ? this.undivertText(chain, address) : ""}delete set ${table} ${chain}
+${isDiverted(chain) ? this.undivertText(chain, address) : ""}delete set ${table} ${chain}
 `;
   }
 
@@ -141,17 +145,18 @@ delete chain ${table} ${divertOf(chain)}
     const table = `inet ${this.options.plan.listTable}`;
     const gateway = formatAddress(this.options.plan.gateway);
     const divert = divertOf(chain);
+    const rule = (text: string) => `add rule ${table} ${divert} ${text}\n`;
+    const toTls = `tcp dport 443 dnat ip to ${gateway}:${EGRESS_PORTS.tls}`;
     return `add chain ${table} ${divert}
-add rule ${table} ${divert} ip daddr @${chain} return
-add rule ${table} ${divert} tcp dport 80 dnat ip to ${gateway}:${EGRESS_PORTS.http}
-add rule ${table} ${divert} tcp dport 443 dnat ip to ${gateway}:${EGRESS_PORTS.tls}
-add element ${table} diverted { ${formatAddress(address)} : goto ${divert} }
+${chain.endsWith(EDGE) ? rule(`ip daddr @${chain} ${toTls}`) : ""}${rule(`ip daddr @${chain} return`)}${
+  isNamed(chain) ? rule(`tcp dport 80 dnat ip to ${gateway}:${EGRESS_PORTS.http}`) + rule(toTls) : ""
+}add element ${table} diverted { ${formatAddress(address)} : goto ${divert} }
 `;
   }
 
   private listText(chain: string, address: Address, elements: string): string {
     const table = `inet ${this.options.plan.listTable}`;
-    const divert = isNamed(chain) ? this.divertText(chain, address) : "";
+    const divert = isDiverted(chain) ? this.divertText(chain, address) : "";
     // A sandbox that reaches hosts by name alone has no addresses.
     const filled = elements === "" ? "" : `add element ${table} ${chain} { ${elements} }\n`;
     return `add set ${table} ${chain} { type ipv4_addr; flags interval; }
@@ -167,7 +172,8 @@ const mapText = (table: string) => `add map ${table} lists { type ipv4_addr : ve
 add map ${table} diverted { type ipv4_addr : verdict; }
 `;
 
-const isNamed = (chain: string) => chain.endsWith(NAMED);
+const isNamed = (chain: string) => chain.includes(NAMED);
+const isDiverted = (chain: string) => isNamed(chain) || chain.endsWith(EDGE);
 /** The chain that leads connections of the sandbox with this list to the egress proxy. */
 const divertOf = (chain: string) => `divert_${chain}`;
 

@@ -16,4 +16,6 @@ export interface NetworksConfig {
   readonly resolvConf?: string;
   /** How many connections the machine can track; default: the kernel's limit. */
   readonly mostTracked?: number;
+  /** Certificates of the authorities by which servers are verified where TLS is opened, in PEM form; default: those that Bun brings. */
+  readonly trust?: () => string | undefined;
 }

@@ -1,5 +1,5 @@
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
-import { type EgressPolicy, hostRules } from "@boxyard/driver";
+import type { EgressPolicy } from "@boxyard/driver";
 import type { NetworkLease, NetworkTraffic, SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { AddressPool } from "./address-pool.ts";
@@ -9,7 +9,9 @@ import { readCursor, writeCursor } from "./cursor.ts";
 import { type DnsClient, Forwarder } from "./dns/forwarder.ts";
 import type { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
+import type { EdgeAuthority } from "./edge-authority/authority.ts";
 import { EgressProxy } from "./egress-proxy/egress-proxy.ts";
+import { HostPolicies } from "./egress-proxy/host-policies.ts";
 import type { Forwarding } from "./forwarding.ts";
 import { Lists } from "./lists.ts";
 import { type MachineFacts, readMachine } from "./machine.ts";
@@ -46,6 +48,7 @@ export interface NetworkParts {
   readonly forwarding: Forwarding;
   readonly facts: MachineFacts;
   readonly resolvConf: ResolvConf;
+  readonly authority: EdgeAuthority;
 }
 
 /** The leases of sandboxes, and the links, rules and names behind them, from `open` to `close`. */
@@ -56,7 +59,7 @@ export class Networks implements SandboxNetworks {
   private readonly forwarder: Forwarder;
   private readonly unplugged: Unplugged;
   private readonly lists: Lists;
-  private readonly proxy: EgressProxy;
+  private readonly hosts: HostPolicies;
   private readonly held = new Map<string, Held>();
   /** Addresses of links found at opening that nobody has adopted. */
   private readonly unclaimed = new Set<Address>();
@@ -88,7 +91,9 @@ export class Networks implements SandboxNetworks {
     });
     this.lists = new Lists({ plan, netlink: kernel.routerFilter });
     const inNamespace = <T>(work: () => T) => inNetworkNamespace(kernel.namespace, work);
-    this.proxy = new EgressProxy({ address: this.dnsAddress, ports: EGRESS_PORTS, inNamespace, clock, logger: config.logger });
+    const { logger, trust } = config;
+    const serving = { address: this.dnsAddress, ports: EGRESS_PORTS, inNamespace, authority: parts.authority, trust };
+    this.hosts = new HostPolicies(new EgressProxy({ ...serving, clock, logger }), logger);
     // The proxy asks under the gateway's own address, which no sandbox can use.
     const proxy: DnsClient = { address: this.dnsAddress, resolves: () => true };
     this.forwarder = new Forwarder({
@@ -112,9 +117,10 @@ export class Networks implements SandboxNetworks {
     this.scheduleWatch(0);
   }
 
-  allocate(sandboxId: SandboxId, incarnation: number): NetworkLease {
+  allocate(sandboxId: SandboxId, incarnation: number, egress?: EgressPolicy): NetworkLease {
     const address = this.pool.take();
     const text = formatAddress(address);
+    if (egress) this.hosts.expect(text, egress);
     this.hold(text, { sandboxId, incarnation }, GROUP.offline);
     return { sandboxId, incarnation, address: text, gateway: this.dnsAddress, prefixLength: 32, link: leaseLink(address) };
   }
@@ -133,7 +139,7 @@ export class Networks implements SandboxNetworks {
       const link = findLink(this.parts.kernel.router, leaseIndex(this.parts.plan, address));
       const egress = egressOf(lease);
       this.hold(lease.address, lease, link?.group, undefined, egress);
-      if (egress) this.adoptNames(lease.address, egress);
+      if (egress) this.hosts.adopt(lease.address, egress);
     }
   }
 
@@ -197,8 +203,7 @@ export class Networks implements SandboxNetworks {
     this.unclaimed.delete(address);
     await this.unplugged.unplug(address, holdersOf(held?.process));
     await this.lists.drop(address);
-    // The address is free already; what cannot be told to the proxy now, an ended one has forgotten.
-    await this.proxy.set(lease.address, []).catch((error) => this.parts.config.logger.warn({ err: error }, "the egress proxy was ended"));
+    await this.hosts.drop(lease.address);
   }
 
   async close(): Promise<void> {
@@ -207,7 +212,7 @@ export class Networks implements SandboxNetworks {
     clearTimeout(this.timer);
     // A check that is under way may be writing rules: it must not write them after a release has removed them.
     await this.watching;
-    await this.proxy.close();
+    await this.hosts.close();
     this.forwarder.close();
     this.unplugged.close();
     closeKernel(this.parts.kernel);
@@ -217,12 +222,6 @@ export class Networks implements SandboxNetworks {
     await this.close();
     const { instance, network, runDirectory, logger } = this.parts.config;
     await releaseNetwork({ instance, network, logger, ...(runDirectory ? { runDirectory } : {}) });
-  }
-
-  private adoptNames(address: string, egress: EgressPolicy): void {
-    this.proxy
-      .set(address, hostRules(egress))
-      .catch((error) => this.parts.config.logger.error({ err: error, address }, "no names for a sandbox"));
   }
 
   /** Undefined for a lease that is unknown, or was released. */
@@ -245,7 +244,7 @@ export class Networks implements SandboxNetworks {
   /** Puts in force what a sandbox may reach by its list and by name, before its link is in the group of the policy. */
   private async permit(address: Address, egress: EgressPolicy): Promise<void> {
     await this.lists.put(address, egress);
-    await this.proxy.set(formatAddress(address), hostRules(egress));
+    await this.hosts.put(formatAddress(address), egress);
   }
 
   private hold(

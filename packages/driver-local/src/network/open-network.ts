@@ -5,6 +5,7 @@ import type { SandboxNetworks } from "../parts.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { formatAddress } from "./addresses.ts";
 import { ResolvConf } from "./dns/resolv-conf.ts";
+import { EdgeAuthority } from "./edge-authority/authority.ts";
 import { Forwarding } from "./forwarding.ts";
 import { assertNoOverlap, readMachine } from "./machine.ts";
 import { findLink, listAddresses } from "./netlink/route.ts";
@@ -43,7 +44,8 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
     ensureUplink(kernel, plan, facts.mtu);
     const forwarding = new Forwarding(runDirectory);
     await ensureRules(kernel, plan, forwarding, facts);
-    const networks = new Networks({ config, plan, kernel, clock, forwarding, facts, resolvConf });
+    const authority = await EdgeAuthority.open(config.stateDirectory, `Boxyard sandboxes ${config.instance}`, () => clock.now());
+    const networks = new Networks({ config, plan, kernel, clock, forwarding, facts, resolvConf, authority });
     await networks.open();
     return networks;
   } catch (error) {

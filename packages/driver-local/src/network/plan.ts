@@ -56,7 +56,7 @@ export function groupFor(egress: EgressPolicy): number {
   if (hostRules(egress).length > 0) return GROUP.named;
   const [range, ...more] = permittedRanges(egress);
   if (!range) return GROUP.offline;
-  if (more.length === 0 && range.first === 0 && range.last === LAST_ADDRESS) return GROUP.online;
+  if (more.length === 0 && range.first === 0 && range.last === LAST_ADDRESS && !egress.edge) return GROUP.online;
   return egress.internetAccess ? GROUP.mostlyOpen : GROUP.mostlyClosed;
 }
 

@@ -124,7 +124,7 @@ ${own}  }
     type filter hook input priority filter; policy drop;
     iifname "lo" accept
     iifgroup ${sandboxes} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 goto names
-    iifgroup ${GROUP.named} ct status dnat ip daddr ${gateway} tcp dport ${proxyPorts} goto to_proxy
+    iifgroup ${listed} ct status dnat ip daddr ${gateway} tcp dport ${proxyPorts} goto to_proxy
     iifgroup ${sandboxes} goto refuse
     ct state established,related accept
   }

@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { edgeCertificate } from "../network/index.ts";
+import type { SetupConfig } from "./types.ts";
 
 /** Where an administrator puts a company's certificate authorities, and the bundles of these and all public ones. */
 const ADDED = ["/usr/local/share/ca-certificates", "/etc/pki/ca-trust/source/anchors"];
@@ -31,13 +33,27 @@ export const bundleEnv = (path: string): Record<string, string> => Object.fromEn
 export const authorityPlaces = (setting: string): readonly string[] =>
   setting === "none" ? [] : setting === "machine" ? ADDED : [setting];
 
-/** The added authorities for running sandboxes: certificates in PEM form, and the environment that makes programs use them. */
-export function machineAuthorities(places: readonly string[]): {
+/**
+ * The added authorities for running sandboxes: certificates in PEM form, and the environment that makes programs use them. With those of the machine comes
+ * the one by which the egress proxy opens TLS for hosts with rules: rules may come later, and programs read their authorities at their start.
+ */
+export function sandboxAuthorities(
+  places: readonly string[],
+  dataDir: string,
+): {
   readonly pem: string;
   readonly env: Readonly<Record<string, string>>;
 } {
-  const pem = addedAuthorities(places);
+  const pem = addedAuthorities(places) + edgeCertificate(join(dataDir, "network"));
   return { pem, env: pem === "" ? {} : bundleEnv(SANDBOX_BUNDLE) };
+}
+
+/** The authorities by which the egress proxy verifies servers: those of the machine, and those that BOXYARD_AUTHORITIES adds. Undefined: those of the runtime. */
+export function serverAuthorities({ env }: Pick<SetupConfig, "env">): string | undefined {
+  const bundle = machineBundle();
+  return bundle === undefined
+    ? undefined
+    : `${bundle.trimEnd()}\n${addedAuthorities(authorityPlaces(env.BOXYARD_AUTHORITIES || "machine"))}`;
 }
 
 /** The certificates of these files and directories, concatenated; certificates beyond 1 MiB are left out. */

@@ -1,6 +1,6 @@
 export { fingerprint } from "../doctor/fingerprint.ts";
 export { lockFile } from "../sys/file-lock.ts";
-export { authorityPlaces, machineAuthorities } from "./authorities.ts";
+export { authorityPlaces, sandboxAuthorities, serverAuthorities } from "./authorities.ts";
 export { formatDeb822 } from "./base/apt-sources.ts";
 export { baseTar, baseTarName } from "./base/build.ts";
 export { machineAptSettings, machineRelease, machineSources } from "./base/machine.ts";

@@ -2,7 +2,15 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
-import type { EgressPolicy, EndReason, KeptSpec, ResourceLimits, Restrictions, VolumeMount } from "@boxyard/driver";
+import {
+  type EgressPolicy,
+  type EndReason,
+  type KeptSpec,
+  type ResourceLimits,
+  type Restrictions,
+  type VolumeMount,
+  withoutEdge,
+} from "@boxyard/driver";
 import type { NetworkLease } from "../parts.ts";
 import { hasErrno } from "../sys/libc.ts";
 
@@ -87,10 +95,10 @@ export async function writeAtomically(path: string, text: string, mode = 0o600):
 /** Path of a record's copy: a sandbox must not be lost when one file is damaged. */
 export const copyOf = (path: string): string => path.replace(/\.json$/, ".copy.json");
 
-/** Writes the record and its copy, each with a checksum. What is in their place and cannot be replaced (a directory) is moved aside. */
+/** Writes the record and its copy, each with a checksum, without what its policy may hold of secrets. What is in their place and cannot be replaced (a directory) is moved aside. */
 export async function writeRecord(path: string, record: LocalSandboxRecord): Promise<void> {
-  const body = JSON.stringify(record);
-  const text = `${JSON.stringify({ ...record, checksum: checksumOf(body) })}\n`;
+  const kept = { ...record, network: withoutEdge(record.network) };
+  const text = `${JSON.stringify({ ...kept, checksum: checksumOf(JSON.stringify(kept)) })}\n`;
   await Promise.all([path, copyOf(path)].map((file) => writeOver(file, text)));
 }
 

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { type EdgePolicy, isEdgeEnforceable } from "./edge-policy.ts";
 import { parseHostRule } from "./host-names.ts";
 
 /** Addresses that a sandbox may reach. The same value from the request to the kernel's rules. */
@@ -15,7 +16,13 @@ export interface EgressPolicy {
   readonly denyOut?: readonly string[];
   /** IPv4 addresses of name servers that may be reached too while `allowOut` has a name. Without names it has no effect. */
   readonly dnsServers?: readonly string[];
+  /** What is done to requests to some hosts, by HTTPS on port 443. It opens no way by itself. */
+  readonly edge?: EdgePolicy;
 }
+
+/** The policy as a driver may write it to disk: without the values for requests, which may be secret. It governs the same packets. */
+export const withoutEdge = (policy: EgressPolicy): EgressPolicy =>
+  policy.edge ? { ...policy, edge: { hosts: [], isWithheld: true } } : policy;
 
 /** Entries of `dnsServers`. */
 export const MAX_DNS_SERVERS = 10;
@@ -93,8 +100,9 @@ export function permittedRanges(policy: EgressPolicy): readonly AddressRange[] {
 }
 
 /** Whether the lists are within their bounds and every entry is one that can be enforced. */
-export function isEnforceable({ internetAccess, allowOut = [], denyOut = [], dnsServers = [] }: EgressPolicy): boolean {
+export function isEnforceable({ internetAccess, allowOut = [], denyOut = [], dnsServers = [], edge }: EgressPolicy): boolean {
   if (Math.max(allowOut.length, denyOut.length) > MAX_EGRESS_ENTRIES || dnsServers.length > MAX_DNS_SERVERS) return false;
   const isAllowable = (entry: string) => parseRange(entry) !== undefined || (!internetAccess && parseHostRule(entry) !== undefined);
+  if (edge && !isEdgeEnforceable(edge)) return false;
   return allowOut.every(isAllowable) && denyOut.every((entry) => parseRange(entry) || isIPv6Network(entry)) && dnsServers.every(isIPv4);
 }

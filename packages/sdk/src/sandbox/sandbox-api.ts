@@ -4,6 +4,7 @@ import { randomKey } from "../connection/random-key.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
 import { withQuery } from "../connection/with-query.ts";
 import { mountsToJson, type VolumeMounts } from "../volumes/volume-types.ts";
+import type { EgressRules } from "./egress-rules.ts";
 import {
   accessFromJson,
   infoFromJson,
@@ -30,22 +31,6 @@ export interface LifecycleOptions {
   readonly onTimeout?: "kill" | "pause" | undefined;
   /** True: a request to the paused sandbox resumes it. Default false. */
   readonly autoResume?: boolean | undefined;
-}
-
-/**
- * Rules for connections from a sandbox to the outside. Each list has at most 256 entries. `allowOut` has priority over `denyOut`;
- * addresses in neither list are allowed. Private networks are always denied. If `denyOut` has `0.0.0.0/0`, only names in `allowOut` are resolved.
- */
-export interface EgressRules {
-  /**
-   * `1.2.3.4`, `9.0.0.0/8`; with `0.0.0.0/0` in `denyOut` also names: `example.com`, `*.example.com` (every name below it), `*`. A name is reached by HTTP
-   * on port 80 and HTTPS on port 443.
-   */
-  readonly allowOut?: readonly string[] | undefined;
-  /** Addresses and networks. IPv6 networks are accepted without effect, because sandboxes have no IPv6. */
-  readonly denyOut?: readonly string[] | undefined;
-  /** IPv4 addresses of name servers that may be reached while `allowOut` has a name, 10 at most. Default: none but the one in `/etc/resolv.conf`. */
-  readonly dnsServers?: readonly string[] | undefined;
 }
 
 /** Network access of a sandbox. The server refuses rules that it cannot enforce; it never ignores one. */
@@ -210,14 +195,14 @@ export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number,
 }
 
 export function updateSandboxNetwork(api: ApiClient, id: string, update: NetworkUpdate, options: RequestOptions): Promise<void> {
-  const { allowInternetAccess, allowOut, denyOut, dnsServers } = update;
+  const { allowInternetAccess, allowOut, denyOut, dnsServers, rules } = update;
   return api.send({
     method: "PUT",
     path: sandboxPath(id, "/network"),
     what: `update network of sandbox ${id}`,
     notFoundReason: NO_SANDBOX,
     options,
-    body: { allowOut, denyOut, dnsServers, allow_internet_access: allowInternetAccess } satisfies wire.SandboxNetworkUpdateConfig,
+    body: { allowOut, denyOut, dnsServers, rules, allow_internet_access: allowInternetAccess } satisfies wire.SandboxNetworkUpdateConfig,
     read: async () => undefined,
   });
 }

@@ -1,5 +1,5 @@
 import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
-import type { EgressPolicy, SandboxDriver } from "@boxyard/driver";
+import type { SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { GuestLog } from "../logs/guest-log.ts";
 import { environmentOf } from "../secrets/environment.ts";
@@ -13,6 +13,7 @@ import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
 import { makeSandbox } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
 import { checkSize, mostOfMachine } from "./create/size.ts";
+import type { Egress } from "./egress/egress-request.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Operations } from "./engine/operations.ts";
 import type { ResumeInput } from "./engine/own-transitions.ts";
@@ -217,11 +218,11 @@ export class SandboxService {
    * Replaces the egress rules of a running sandbox, at once. When that fails, the rules are as before; but if the store's answer was lost, a
    * server that adopts the sandbox may find the new rules in the store and enforce them. Throws `not_found`, `aborted`, `unimplemented`.
    */
-  async setEgress(teamId: TeamId, id: SandboxId, egress: EgressPolicy): Promise<void> {
+  async setEgress(teamId: TeamId, id: SandboxId, egress: Egress): Promise<void> {
     const sandbox = this.visible(teamId, id);
     if (!sandbox.driver.capabilities.network)
       throw cannotHere("The network of a running sandbox cannot be changed on this server", "fixed_network");
-    await this.parts.engine.run(sandbox, setEgress, { egress });
+    await this.parts.engine.run(sandbox, setEgress, egress);
   }
 
   /** Throws `not_found` also for a paused sandbox, which has no end. */

@@ -2,35 +2,37 @@ import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core"
 import type { EgressPolicy } from "@boxyard/driver";
 import type { EventDetail } from "./event.ts";
 import type { SandboxUsage } from "./metric-store.ts";
-import type { EndCause, SandboxFacts, SandboxOwner, SandboxRecord, SandboxSettings } from "./records.ts";
+import type { EndCause, SandboxFacts, SandboxOwner, SandboxRecord } from "./records.ts";
+import type { SandboxSettings } from "./sandbox-settings.ts";
 import type { Secrets } from "./secrets.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 import type { SandboxChange } from "./store.ts";
 
-/** The columns of each member that may change. */
-const COLUMNS: { readonly [K in keyof Required<SandboxChange>]: (value: Required<SandboxChange>[K]) => Readonly<Record<string, unknown>> } =
-  {
-    state: (value) => ({ state: value }),
-    reason: (value) => ({ reason: value }),
-    startedAt: (value) => ({ started_at: value }),
-    endAt: (value) => ({ end_at: value }),
-    endedAt: (value) => ({ ended_at: value }),
-    incarnation: (value) => ({ incarnation: value }),
-    settings: (value) => ({ settings: JSON.stringify(storedSettings(value)) }),
-    owner: ownerColumns,
-    checkpointId: (value) => ({ checkpoint_id: value }),
-    name: (value) => ({ name: value ?? null }),
-    usage: (value) => ({ usage: JSON.stringify(value) }),
-  };
+/** The columns of each member that may change, but of `settings`, which have secrets. */
+const COLUMNS: {
+  readonly [K in Exclude<keyof SandboxChange, "settings">]-?: (value: Required<SandboxChange>[K]) => Readonly<Record<string, unknown>>;
+} = {
+  state: (value) => ({ state: value }),
+  reason: (value) => ({ reason: value }),
+  startedAt: (value) => ({ started_at: value }),
+  endAt: (value) => ({ end_at: value }),
+  endedAt: (value) => ({ ended_at: value }),
+  incarnation: (value) => ({ incarnation: value }),
+  owner: ownerColumns,
+  checkpointId: (value) => ({ checkpoint_id: value }),
+  name: (value) => ({ name: value ?? null }),
+  usage: (value) => ({ usage: JSON.stringify(value) }),
+};
 
 function ownerColumns(owner: SandboxOwner): Readonly<Record<string, unknown>> {
   return { owner: owner.kind, owner_id: owner.kind === "build" ? owner.id : null };
 }
 
 /** The columns that a change sets. */
-export function changedColumns(change: SandboxChange): Record<string, unknown> {
-  const entries = Object.entries(change) as [keyof SandboxChange, never][];
-  return Object.assign({}, ...entries.map(([name, value]) => COLUMNS[name](value)));
+export function changedColumns({ settings, ...change }: SandboxChange, id: SandboxId, secrets: Secrets): Record<string, unknown> {
+  const entries = Object.entries(change) as [keyof typeof COLUMNS, never][];
+  const own = settings ? { settings: settingsText(settings, id, secrets) } : {};
+  return Object.assign(own, ...entries.map(([name, value]) => COLUMNS[name](value)));
 }
 
 /** The row of a record, without the node. */
@@ -49,7 +51,7 @@ export function rowOf(record: SandboxRecord, secrets: Secrets): Record<string, u
     end_at: record.endAt,
     ended_at: record.endedAt ?? null,
     spec: secrets.sealFacts(record.id, record.facts),
-    settings: JSON.stringify(storedSettings(record.settings)),
+    settings: settingsText(record.settings, record.id, secrets),
     checkpoint_id: record.checkpointId ?? null,
     usage: record.usage ? JSON.stringify(record.usage) : null,
   };
@@ -76,7 +78,7 @@ export function sandboxOf(row: Row, secrets: Secrets, node: string): SandboxReco
     ...(endedAt === undefined ? {} : { endedAt }),
     ...(row.checkpoint_id === null ? {} : { checkpointId: text(row.checkpoint_id) }),
     ...(row.usage === null ? {} : { usage: JSON.parse(text(row.usage)) as SandboxUsage }),
-    ...factsAndSettings(secrets.openFacts(id, text(row.spec), isNeeded), text(row.settings)),
+    ...factsAndSettings(secrets.openFacts(id, text(row.spec), isNeeded), text(row.settings), (stored) => opened(stored, id, secrets)),
   };
 }
 
@@ -86,27 +88,54 @@ function ownerOf(row: Row): SandboxOwner {
 }
 
 /** Settings as their column holds them: this form is older than `EgressPolicy`. */
-type StoredSettings = Omit<SandboxSettings, "egress"> & {
+type StoredSettings = Omit<SandboxSettings, "egress" | keyof SealedSettings> & {
+  /** `SealedSettings` as JSON, sealed. */
+  readonly sealed?: string;
   readonly internetAccess: boolean;
   readonly egress?: Omit<EgressPolicy, "internetAccess">;
 };
 
-function storedSettings({ egress, ...rest }: SandboxSettings): StoredSettings {
+/** The settings that may hold secrets: rules put tokens into requests. */
+type SealedSettings = Pick<SandboxSettings, "rules">;
+
+const sealedPlace = (id: SandboxId) => `sandboxes/${id}/settings`;
+
+function settingsText(settings: SandboxSettings, id: SandboxId, secrets: Secrets): string {
+  const { rules } = settings;
+  const sealed = rules && secrets.seal(JSON.stringify({ rules } satisfies SealedSettings), sealedPlace(id));
+  return JSON.stringify({ ...storedSettings(settings), ...(sealed !== undefined && { sealed }) });
+}
+
+/** None where another key has sealed them: then this server does not use the sandbox. */
+function opened(sealed: string | undefined, id: SandboxId, secrets: Secrets): SealedSettings {
+  const plain = sealed === undefined ? undefined : secrets.unseal(sealed, sealedPlace(id));
+  return plain === undefined ? {} : (JSON.parse(plain) as SealedSettings);
+}
+
+function storedSettings({ egress, rules: _, ...rest }: SandboxSettings): StoredSettings {
   const { internetAccess, ...lists } = egress;
   return { ...rest, internetAccess, ...(Object.keys(lists).length > 0 && { egress: lists }) };
 }
 
-const settingsOf = ({ internetAccess, egress, ...rest }: StoredSettings): SandboxSettings => ({
+const settingsOf = ({ internetAccess, egress, sealed: _, ...rest }: StoredSettings, hidden: SealedSettings): SandboxSettings => ({
   ...rest,
+  ...hidden,
   egress: { internetAccess, ...egress },
 });
 
 /** Rows that are older than the column of settings have the settings among their facts. */
-function factsAndSettings(stored: SandboxFacts, settings: string): { facts: SandboxFacts; settings: SandboxSettings } {
-  if (settings !== "") return { facts: stored, settings: settingsOf(JSON.parse(settings) as StoredSettings) };
+function factsAndSettings(
+  stored: SandboxFacts,
+  settings: string,
+  open: (sealed: string | undefined) => SealedSettings,
+): { facts: SandboxFacts; settings: SandboxSettings } {
+  if (settings !== "") {
+    const parsed = JSON.parse(settings) as StoredSettings;
+    return { facts: stored, settings: settingsOf(parsed, open(parsed.sealed)) };
+  }
   const { metadata, internetAccess, egress, allowPublicTraffic, maskRequestHost, ...facts } = stored as SandboxFacts & StoredSettings;
   const optional = { ...(egress && { egress }), ...(maskRequestHost === undefined ? {} : { maskRequestHost }) };
-  return { facts, settings: settingsOf({ metadata, internetAccess, allowPublicTraffic, ...optional }) };
+  return { facts, settings: settingsOf({ metadata, internetAccess, allowPublicTraffic, ...optional }, {}) };
 }
 
 /** The values of a new sandbox for its event; without its environment and its init key, which are secrets. */
@@ -128,9 +157,10 @@ export function changedDetail(change: SandboxChange, before: SandboxChange): { b
   return { before: flat(old), after: flat(change) };
 }
 
-/** Without the creator of a set-up, who is known by a secret word. */
+/** Without the creator of a set-up, who is known by a secret word, and of the rules for requests the hosts alone. */
 function flat({ settings, ...rest }: SandboxChange): EventDetail {
   if (!settings) return rest;
   const { setup, ...others } = storedSettings(settings);
-  return { ...rest, ...others, ...(setup && { setupUntil: setup.until }) };
+  const hosts = settings.rules && { rules: Object.keys(settings.rules) };
+  return { ...rest, ...others, ...(setup && { setupUntil: setup.until }), ...hosts };
 }

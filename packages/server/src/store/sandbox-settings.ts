@@ -25,11 +25,21 @@ export interface PortLinkState {
   readonly ports: Readonly<Record<string, number>>;
 }
 
+/** What is done to requests to hosts, by the host's name: the rule's headers are sent in place of the request's own. */
+export type NetworkRules = Readonly<
+  Record<
+    string,
+    readonly { readonly transform?: { readonly headers?: Readonly<Record<string, string>> | null | undefined } | null | undefined }[]
+  >
+>;
+
 /** The part of a sandbox's record that can change while the sandbox lives. */
 export interface SandboxSettings {
   readonly metadata: Readonly<Record<string, string>>;
   /** The egress policy, with the lists as they were given. */
   readonly egress: EgressPolicy;
+  /** The rules for requests, as they were given; hosts in lower case. */
+  readonly rules?: NetworkRules;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
   /** Ports inside that speak TLS. */

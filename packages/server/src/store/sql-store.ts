@@ -187,7 +187,8 @@ export class SqlStore implements Store {
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean> {
     return this.session.transaction(async (tx) => {
       await checkRename(tx, id, change.name);
-      const [row] = (await tx.sql`UPDATE sandboxes SET ${tx.sql(changedColumns(change))} WHERE id = ${id} AND state IN ${tx.sql([...from])}
+      const [row] =
+        (await tx.sql`UPDATE sandboxes SET ${tx.sql(changedColumns(change, id, this.sealing))} WHERE id = ${id} AND state IN ${tx.sql([...from])}
         RETURNING team_id`) as Row[];
       if (!row) return false;
       const detail = changedDetail(change, before ?? (from.length === 1 && from[0] ? { state: from[0] } : {}));

@@ -51,7 +51,13 @@ export type SandboxNetworkConfig = {
   readonly maskRequestHost?: string | null | undefined;
   readonly httpsPorts?: readonly number[] | null | undefined;
   readonly dnsServers?: readonly string[] | null | undefined;
-  readonly rules?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly rules?: Readonly<Record<string, readonly SandboxNetworkRule[]>> | null | undefined;
+};
+
+export type SandboxNetworkRule = {
+  readonly transform?: {
+    readonly headers?: Readonly<Record<string, string>> | null | undefined;
+  } | null | undefined;
 };
 
 export type SandboxVolumeMount = {
@@ -187,7 +193,7 @@ export type SandboxNetworkUpdateConfig = {
   readonly denyOut?: readonly string[] | null | undefined;
   readonly egressProxy?: Readonly<Record<string, unknown>> | null | undefined;
   readonly dnsServers?: readonly string[] | null | undefined;
-  readonly rules?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly rules?: Readonly<Record<string, readonly SandboxNetworkRule[]>> | null | undefined;
   readonly allow_internet_access?: boolean | null | undefined;
 };
 

@@ -2,6 +2,19 @@ import { z } from "zod";
 import { named } from "../openapi.ts";
 import { Seconds, StringMap } from "./common.ts";
 
+/** What is done to the requests to a host by HTTPS. Members beyond these are refused. */
+const NetworkRule = z
+  .strictObject({
+    transform: z
+      .strictObject({
+        headers: StringMap.nullish().meta({
+          description: "Headers that each request gets, in place of its own of these names; 20 at most",
+        }),
+      })
+      .nullish(),
+  })
+  .meta(named("SandboxNetworkRule"));
+
 /** Who may talk to whom. Members beyond these are known to the contract; the server refuses those it cannot enforce, it ignores none. */
 const NetworkConfig = z
   .object({
@@ -23,7 +36,10 @@ const NetworkConfig = z
       .array(z.string())
       .nullish()
       .meta({ description: "IPv4 addresses of name servers that are allowed while `allowOut` has a name, 10 at most; none by default" }),
-    rules: z.record(z.string(), z.unknown()).nullish(),
+    rules: z.record(z.string(), z.array(NetworkRule)).nullish().meta({
+      description:
+        "What is done to requests by HTTPS to a host (`example.com`) or to all hosts below one (`*.example.com`): 10 hosts at most, with one rule each. Rules open no way: what may be reached is said by the other members",
+    }),
   })
   .meta(named("SandboxNetworkConfig"));
 

@@ -1,4 +1,6 @@
 import { AppError, type Clock } from "@boxyard/core";
+import { canonicalHost, type HostPolicy } from "@boxyard/driver";
+import type { Identity } from "../edge-authority/certificates.ts";
 
 /** Longest wait for the process to listen, and for an answer. */
 const READY_MS = 15_000;
@@ -12,7 +14,9 @@ export interface ProxyChild {
   /** Resolves when it listens. Rejects when it ends before, or takes too long. */
   readonly ready: Promise<void>;
   /** Resolves when the rules are in force. Rejects when it ends before, or takes too long. */
-  set(address: string, hosts: readonly string[]): Promise<void>;
+  set(address: string, policy: HostPolicy | undefined): Promise<void>;
+  /** Tells it the authorities by which it verifies servers. */
+  trust(pem: string | undefined): void;
   kill(): void;
   /** Ends it and waits for its end. */
   end(): Promise<void>;
@@ -22,6 +26,8 @@ interface ChildOptions {
   readonly clock: Clock;
   /** Called once, when the process has ended. */
   readonly onEnd: (how: string) => void;
+  /** Makes a certificate that the process asks for; undefined: not for this host. */
+  readonly certificateFor: (host: string) => Promise<Identity | undefined>;
 }
 
 interface Waiting {
@@ -30,7 +36,7 @@ interface Waiting {
 }
 
 /** Starts the process in this thread's network namespace. */
-export function startProxy(command: readonly string[], { clock, onEnd }: ChildOptions): ProxyChild {
+export function startProxy(command: readonly string[], { clock, onEnd, certificateFor }: ChildOptions): ProxyChild {
   const child = Bun.spawn([...command], { stdin: "pipe", stdout: "pipe", stderr: "inherit", env: {}, cwd: "/" });
   const waiting = new Map<number, Waiting>();
   let isAlive = true;
@@ -55,7 +61,23 @@ export function startProxy(command: readonly string[], { clock, onEnd }: ChildOp
   };
   const ready = answer(0, READY_MS);
   ready.catch(() => {});
-  void readLines(child.stdout, (line) => waiting.get(idOf(line))?.resolve()).catch(() => child.kill("SIGKILL"));
+  const tell = (message: object) => {
+    if (!isAlive) return;
+    child.stdin.write(`${JSON.stringify(message)}\n`);
+    child.stdin.flush();
+  };
+  const hear = (line: string) => {
+    const message = parsed(line);
+    if (message?.type === "certificate") void certify(message.host);
+    else waiting.get(idOf(message))?.resolve();
+  };
+  const certify = async (name: unknown) => {
+    const host = typeof name === "string" ? canonicalHost(name) : undefined;
+    if (host === undefined) return;
+    const identity = await certificateFor(host).catch(() => undefined);
+    tell({ type: "certificate", host, ...identity });
+  };
+  void readLines(child.stdout, hear).catch(() => child.kill("SIGKILL"));
   void child.exited.then((status) => {
     isAlive = false;
     for (const { reject } of waiting.values()) reject(ended("has ended"));
@@ -66,15 +88,13 @@ export function startProxy(command: readonly string[], { clock, onEnd }: ChildOp
       return isAlive;
     },
     ready,
-    set(address, hosts) {
+    set(address, policy) {
       const id = next++;
       const done = answer(id, ANSWER_MS);
-      if (isAlive) {
-        child.stdin.write(`${JSON.stringify({ id, address, hosts })}\n`);
-        child.stdin.flush();
-      }
+      tell({ type: "rules", id, address, policy });
       return done;
     },
+    trust: (pem) => tell({ type: "trust", pem }),
     kill: () => child.kill("SIGKILL"),
     async end() {
       child.kill("SIGKILL");
@@ -85,15 +105,26 @@ export function startProxy(command: readonly string[], { clock, onEnd }: ChildOp
 
 const ended = (what: string) => new AppError("unavailable", `The egress proxy ${what}`, { reason: "egress_proxy" });
 
-/** The id in an answer; -1 in any other line. It parses what sandboxes send, so its lines are not trusted. */
-function idOf(line: string): number {
+interface Line {
+  readonly type?: unknown;
+  readonly id?: unknown;
+  readonly host?: unknown;
+}
+
+/** A line of the process. It parses what sandboxes send, so its lines are not trusted. */
+function parsed(line: string): Line | undefined {
   try {
-    const message = JSON.parse(line) as { type?: unknown; id?: unknown } | null;
-    if (message?.type === "ready") return 0;
-    return message?.type === "done" && typeof message.id === "number" ? message.id : -1;
+    const message: unknown = JSON.parse(line);
+    return typeof message === "object" && message !== null ? message : undefined;
   } catch {
-    return -1;
+    return undefined;
   }
+}
+
+/** The id in an answer; -1 in any other message. */
+function idOf(message: Line | undefined): number {
+  if (message?.type === "ready") return 0;
+  return message?.type === "done" && typeof message.id === "number" ? message.id : -1;
 }
 
 async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {

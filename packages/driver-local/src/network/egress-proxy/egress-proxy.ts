@@ -1,5 +1,8 @@
 import { AppError, type Clock, SerialQueue } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import { edgeHostFor, type HostPolicy } from "@boxyard/driver";
+import type { EdgeAuthority } from "../edge-authority/authority.ts";
+import type { Identity } from "../edge-authority/certificates.ts";
 import { type ProxyChild, startProxy } from "./child.ts";
 import { egressProxyCommand } from "./program.ts";
 
@@ -11,6 +14,10 @@ export interface EgressProxyOptions {
   readonly inNamespace: <T>(work: () => T) => T;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Signs the certificates of hosts for which the proxy opens TLS. */
+  readonly authority: EdgeAuthority;
+  /** Authorities by which the proxy verifies these hosts, in PEM form; undefined: those that Bun brings. */
+  readonly trust?: (() => string | undefined) | undefined;
 }
 
 /** The user that owns nothing. */
@@ -25,7 +32,7 @@ const AGAIN_MS = { first: 100, most: 10_000 } as const;
 export class EgressProxy {
   private readonly options: EgressProxyOptions;
   /** The rules in force, by the address of the sandbox. A proxy that is started anew gets all of them. */
-  private readonly rules = new Map<string, readonly string[]>();
+  private readonly rules = new Map<string, HostPolicy>();
   private readonly queue = new SerialQueue();
   private child: ProxyChild | undefined;
   private ends = 0;
@@ -36,12 +43,12 @@ export class EgressProxy {
   }
 
   /**
-   * Puts the rules for names of a sandbox in force: when this resolves, open connections that they do not allow are cut. Without hosts the sandbox has none.
+   * Puts the rules of a sandbox in force: when this resolves, open connections that they do not allow are cut. Without a policy the sandbox has none.
    * Throws `unavailable`, reason `egress_proxy`, when the proxy cannot be started or does not answer; nothing is open by name then.
    */
-  async set(address: string, hosts: readonly string[]): Promise<void> {
-    if (hosts.length === 0 && !this.rules.has(address)) return;
-    if (hosts.length > 0) this.rules.set(address, hosts);
+  async set(address: string, policy: HostPolicy | undefined): Promise<void> {
+    if (!policy && !this.rules.has(address)) return;
+    if (policy) this.rules.set(address, policy);
     else this.rules.delete(address);
     await this.queue.run(async () => {
       const { child } = this;
@@ -50,7 +57,7 @@ export class EgressProxy {
         if (this.rules.size > 0) await this.start();
         return;
       }
-      await child.set(address, this.rules.get(address) ?? []).catch((cause) => this.fail(cause));
+      await child.set(address, this.rules.get(address)).catch((cause) => this.fail(cause));
     });
   }
 
@@ -62,18 +69,26 @@ export class EgressProxy {
 
   private async start(): Promise<void> {
     if (this.closed) return;
-    const { address, ports, inNamespace, clock } = this.options;
+    const { address, ports, inNamespace, clock, trust } = this.options;
     const config = { address, httpPort: ports.http, tlsPort: ports.tls, nameServer: address, user: NOBODY };
     const command = egressProxyCommand(JSON.stringify(config));
-    const child = inNamespace(() => startProxy(command, { clock, onEnd: (how) => this.onEnd(child, how) }));
+    const onEnd = (how: string) => this.onEnd(child, how);
+    const child = inNamespace(() => startProxy(command, { clock, onEnd, certificateFor: (host) => this.certificateFor(host) }));
     this.child = child;
     try {
       await child.ready;
-      for (const [sandbox, hosts] of this.rules) await child.set(sandbox, hosts);
+      child.trust(trust?.());
+      for (const [sandbox, policy] of this.rules) await child.set(sandbox, policy);
     } catch (cause) {
       this.fail(cause);
     }
     this.ends = 0;
+  }
+
+  /** Only for hosts for which a sandbox has rules: the proxy parses what sandboxes send, and must not be able to stand for any other server. */
+  private async certificateFor(host: string): Promise<Identity | undefined> {
+    for (const { edge } of this.rules.values()) if (edge && edgeHostFor(edge.hosts, host)) return this.options.authority.leaf(host);
+    return undefined;
   }
 
   /** A proxy that does not answer could go on with old rules, so it is ended. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,6 +37,29 @@ test("each update replaces all that was set before", async () => {
   }
 });
 
+const rule = (headers: Record<string, string>) => [{ transform: { headers } }];
+const many = (count: number, of: (i: number) => [string, string]) => Object.fromEntries(Array.from({ length: count }, (_, i) => of(i)));
+const badRules: readonly Record<string, unknown>[] = [
+  ...["*", "a..example", "1.2.3.4", "a.example:443", "https://a.example", "", `${"a.".repeat(60)}example.example`].map((host) => ({
+    [host]: [],
+  })),
+  { "a.example": [{}, {}] },
+  { "a.example": {} },
+  { "a.example": [{ transforms: {} }] },
+  { "a.example": [{ transform: { headers: { a: 1 } } }] },
+  { "a.example": [], "A.example": [] },
+  Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`h${i}.example`, []])),
+  { "a.example": rule(many(21, (i) => [`x-${i}`, "v"])) },
+  { "a.example": rule({ "x-a": "1", "X-A": "2" }) },
+  { "a.example": rule({ ["x".repeat(65)]: "v" }) },
+  { "a.example": rule({ a: "v".repeat(2049) }) },
+  ...["a b", "", "Host", "Content-Length", "transfer-encoding", "Connection", "Proxy-Authorization"].map((name) => ({
+    "a.example": rule({ [name]: "v" }),
+  })),
+  ...["a\r\nb: c", "a\0", "\u20ac"].map((value) => ({ "a.example": rule({ a: value }) })),
+  { "a.example": rule({ a: "$" + "{e2b.identity.tokens.x}" }) },
+];
+
 test("what cannot be enforced is refused by name, and nothing changes", async () => {
   await put({ allow_internet_access: false });
   for (const [body, named] of [
@@ -48,7 +72,7 @@ test("what cannot be enforced is refused by name, and nothing changes", async ()
     [{ denyOut: ["1.2.3.4/33"] }, "network.denyOut"],
     [{ denyOut: ["::ffff:1.2.3.4"] }, "network.denyOut"],
     [{ egressProxy: { address: "a:1" } }, "network.egressProxy"],
-    [{ rules: { "a.example": [] } }, "network.rules"],
+    ...badRules.map((rules) => [{ rules }, "rules"] as const),
     [{ dnsServers: ["::1"] }, "network.dnsServers"],
     [{ dnsServers: Array(11).fill("1.1.1.1") }, "network.dnsServers"],
     [{ allow_internet_access: "no" }, "allow_internet_access"],
@@ -58,6 +82,25 @@ test("what cannot be enforced is refused by name, and nothing changes", async ()
   }
   expect((await s.call("PUT", `/sandboxes/${id}/network`)).status).toBe(400);
   expect([inForce(), await shown()]).toEqual([false, false]);
+});
+
+test("rules for requests are given back as they were given, with hosts in lower case, and an update without them removes them", async () => {
+  const rules = {
+    "API.Example": rule({ Authorization: "Bearer t", "x-a": "" }),
+    "*.b.example": [],
+    "c.example": [{ transform: null }],
+    "d.example": [{}],
+  };
+  const given = { ...rules, "api.example": rules["API.Example"], "API.Example": undefined };
+  const made = await s.create({ network: { rules } });
+  const network = async () => (await s.call("GET", `/sandboxes/${made.sandboxID}`)).body.network;
+  const enforced = () => world.sandboxes.get(made.sandboxID)?.network.edge;
+  const edge = { hosts: [{ host: "api.example", headers: { Authorization: "Bearer t", "x-a": "" } }] };
+  expect([(await network()).rules, enforced()]).toEqual([JSON.parse(JSON.stringify(given)), edge]);
+  await put({ allowOut: ["1.1.1.1"] }, made.sandboxID);
+  expect([(await network()).rules, enforced()]).toEqual([undefined, undefined]);
+  await put({ rules: { "*.b.example": rule({ a: "b" }) } }, made.sandboxID);
+  expect(enforced()).toEqual({ hosts: [{ host: "*.b.example", headers: { a: "b" } }] });
 });
 
 test("of a sandbox that is not there is 404, also with an id that none can have", async () => {
@@ -79,12 +122,17 @@ test("a server that adopts a sandbox enforces the rules of its record", async ()
   const first = await TestServer.start({ world, dataDir });
   id = (await first.create()).sandboxID;
   const lists = { allowOut: ["1.2.3.4"], denyOut: ["9.0.0.0/8", "::/0"] };
-  expect((await first.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false, ...lists })).status).toBe(204);
+  const rules = { "a.example": rule({ a: "value-in-plain-words" }) };
+  expect((await first.call("PUT", `/sandboxes/${id}/network`, { allow_internet_access: false, ...lists, rules })).status).toBe(204);
   // As if the earlier server had died between the store and the driver.
   const sandbox = world.sandboxes.get(id);
   if (sandbox) sandbox.network = { internetAccess: true };
   await first.stop();
   await using second = await TestServer.start({ world, dataDir });
-  expect(world.sandboxes.get(id)?.network).toEqual({ internetAccess: false, ...lists });
-  expect((await second.call("GET", `/sandboxes/${id}`)).body).toMatchObject({ allowInternetAccess: false, network: lists });
+  const edge = { hosts: [{ host: "a.example", headers: { a: "value-in-plain-words" } }] };
+  expect(world.sandboxes.get(id)?.network).toEqual({ internetAccess: false, ...lists, edge });
+  // No file of the store has the values of rules, which may be tokens.
+  const files = readdirSync(dataDir).filter((name) => name.startsWith("boxyard.db"));
+  expect(files.filter((name) => readFileSync(join(dataDir, name)).includes("value-in-plain-words"))).toEqual([]);
+  expect((await second.call("GET", `/sandboxes/${id}`)).body).toMatchObject({ allowInternetAccess: false, network: { ...lists, rules } });
 });

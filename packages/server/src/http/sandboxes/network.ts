@@ -1,6 +1,6 @@
 import { parseSandboxId } from "@boxyard/core";
 import type { routes } from "@boxyard/spec/platform";
-import { parseEgress } from "../../sandboxes/create/create-request.ts";
+import { parseEgress } from "../../sandboxes/egress/egress-request.ts";
 import { noContent } from "../responses.ts";
 import type { HandlerOf } from "./services.ts";
 

@@ -2,7 +2,7 @@ import { ENVD_VERSION } from "@boxyard/spec";
 import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platform";
 import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
-import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
+import { type NetworkRules, resourcesOf, type SandboxRecord } from "../../store/index.ts";
 import { presentUsage } from "../metrics/present.ts";
 import type { SandboxServices } from "./services.ts";
 
@@ -68,9 +68,15 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, { tokens, 
       ...(settings.egress.allowOut && { allowOut: [...settings.egress.allowOut] }),
       ...(settings.egress.denyOut && { denyOut: [...settings.egress.denyOut] }),
       ...(settings.egress.dnsServers && { dnsServers: [...settings.egress.dnsServers] }),
+      ...(settings.rules && { rules: presentRules(settings.rules) }),
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
     // How a sandbox was paused is known only once the pause has ended.
     ...(record.state !== "pausing" && visibleState(record.state) === "paused" && settings.pauseMode && { pauseMode: settings.pauseMode }),
   };
 }
+
+type PresentedRules = NonNullable<NonNullable<SandboxDetail["network"]>["rules"]>;
+
+/** A copy, because a record is read-only. */
+const presentRules = (rules: NetworkRules): PresentedRules => structuredClone(rules) as PresentedRules;

@@ -1,18 +1,8 @@
-import { isIPv4 } from "node:net";
 import { AppError, type TeamId } from "@boxyard/core";
-import {
-  deniesAll,
-  type EgressPolicy,
-  hostRules,
-  isIPv6Network,
-  MAX_DNS_SERVERS,
-  MAX_EGRESS_ENTRIES,
-  parseHostRule,
-  parseRange,
-} from "@boxyard/driver";
 import { AGENT_PORT } from "@boxyard/spec";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { Lifecycle, TemplateVersion } from "../../store/index.ts";
+import { checkEgress, parseEgress } from "../egress/egress-request.ts";
 import type { CreateSandbox } from "./new-record.ts";
 
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
@@ -54,53 +44,6 @@ const CHECKS: readonly ((body: Body) => AppError | undefined)[] = [
   (b) => (Buffer.byteLength(JSON.stringify(b.metadata ?? {})) > MAX_MAP_BYTES ? refuse("metadata: more than 128 KiB") : undefined),
 ];
 
-type Egress = Pick<NonNullable<Body["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
-
-/** A name opens nothing where all is open, and who gives one expects the rest to be closed. */
-const NAMES_NEED_DENIAL = "network.allowOut: names need all other traffic to be denied: add '0.0.0.0/0' to network.denyOut";
-
-/** The first egress rule that the server cannot enforce, as an error. */
-function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: Egress): AppError | undefined {
-  if (egressProxy) return absent("network.egressProxy");
-  if (rules && Object.keys(rules).length > 0) return absent("network.rules");
-  return checkAllowed(allowOut ?? []) ?? checkDenied(denyOut ?? []) ?? checkNameServers(dnsServers ?? []);
-}
-
-function checkNameServers(dnsServers: readonly string[]): AppError | undefined {
-  if (dnsServers.length > MAX_DNS_SERVERS) return refuse(`network.dnsServers: more than ${MAX_DNS_SERVERS} entries`);
-  const bad = dnsServers.find((entry) => !isIPv4(entry));
-  return bad === undefined ? undefined : refuse(`network.dnsServers: '${bad.slice(0, 100)}' is no IPv4 address`);
-}
-
-function checkAllowed(allowOut: readonly string[]): AppError | undefined {
-  if (allowOut.length > MAX_EGRESS_ENTRIES) return refuse(`network.allowOut: more than ${MAX_EGRESS_ENTRIES} entries`);
-  const bad = allowOut.find((entry) => !parseRange(entry) && !parseHostRule(entry));
-  if (bad === undefined) return undefined;
-  const shown = bad.slice(0, 100);
-  if (isIPv6Network(bad)) return refuse(`network.allowOut: '${shown}' cannot be allowed: sandboxes have no IPv6`, "not_supported");
-  return refuse(
-    `network.allowOut: '${shown}' is neither an IPv4 address, nor a network, nor a name of hosts (example.com, *.example.com, *)`,
-  );
-}
-
-function checkDenied(denyOut: readonly string[]): AppError | undefined {
-  if (denyOut.length > MAX_EGRESS_ENTRIES) return refuse(`network.denyOut: more than ${MAX_EGRESS_ENTRIES} entries`);
-  // Sandboxes have no IPv6, so a rule that denies it is accepted.
-  const bad = denyOut.find((entry) => !parseRange(entry) && !isIPv6Network(entry));
-  return bad === undefined ? undefined : refuse(`network.denyOut: invalid denied CIDR ${bad.slice(0, 100)}`);
-}
-
-/** The egress policy of a request, with the lists as they were given, empty ones too. Throws `invalid_argument` for rules that the server cannot enforce. */
-export function parseEgress(wanted: { allow_internet_access?: boolean | null | undefined; network?: Egress | undefined }): EgressPolicy {
-  const problem = wanted.network && checkEgress(wanted.network);
-  if (problem) throw problem;
-  const { allowOut, denyOut, dnsServers } = wanted.network ?? {};
-  const internetAccess = wanted.allow_internet_access !== false && !deniesAll(denyOut ?? []);
-  const policy = { internetAccess, ...(allowOut && { allowOut }), ...(denyOut && { denyOut }), ...(dnsServers && { dnsServers }) };
-  if (internetAccess && hostRules(policy).length > 0) throw refuse(NAMES_NEED_DENIAL);
-  return policy;
-}
-
 function checkHttpsPorts(ports: readonly number[]): AppError | undefined {
   if (ports.length > MAX_HTTPS_PORTS) return refuse(`network.httpsPorts: more than ${MAX_HTTPS_PORTS} entries`);
   const bad = ports.find((port) => port < 1 || port > 65535);
@@ -129,7 +72,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     envVars: body.envVars ?? {},
     settings: {
       metadata: body.metadata ?? {},
-      egress: parseEgress(body),
+      ...parseEgress(body),
       allowPublicTraffic: network?.allowPublicTraffic !== false,
       ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
       ...(network?.httpsPorts?.length ? { httpsPorts: [...new Set(network.httpsPorts)] } : {}),

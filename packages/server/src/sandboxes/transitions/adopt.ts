@@ -1,6 +1,7 @@
 import { isAppError, type LivingState } from "@boxyard/core";
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
+import { driverPolicy } from "../egress/driver-policy.ts";
 import type { Answer, AnswerFor } from "../engine/own-transitions.ts";
 import type { RecordChange } from "../engine/transition.ts";
 import { modeOf } from "./pause.ts";
@@ -18,7 +19,7 @@ const recover: AnswerFor = async ({ driver, events }, record, handle) => {
     // The agent may have frozen commands for a pause: `thaw` lets these go on too.
     if (driver.capabilities.freeze && (status.frozen || wasInterrupted(record))) await driver.thaw(handle);
     // A server that died during a change of the rules leaves other rules than the record's.
-    if (driver.capabilities.network) await driver.setNetwork(handle, record.settings.egress);
+    if (driver.capabilities.network) await driver.setNetwork(handle, driverPolicy(record.settings));
     const change = await resizeAsRecorded(driver, record, handle);
     return { next: "running", address: await driver.address(handle), ...(change && { change }) };
   } catch (error) {

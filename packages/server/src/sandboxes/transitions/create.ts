@@ -11,6 +11,7 @@ import {
   type TemplateSpec,
 } from "../../store/index.ts";
 import { toDriver } from "../../volumes/mounts.ts";
+import { driverPolicy } from "../egress/driver-policy.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import { recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
@@ -148,7 +149,7 @@ export function driverSpecOf(record: SandboxRecord): SandboxSpec {
     image: facts.image,
     hostname: owner.kind === "build" ? "build" : id,
     resources: resourcesOf(record),
-    network: settings.egress,
+    network: driverPolicy(settings),
     ...(facts.restrictions && { restrictions: facts.restrictions }),
     ...(facts.volumes && { volumes: facts.volumes.map(toDriver) }),
     agent: { initKey: facts.initKey },

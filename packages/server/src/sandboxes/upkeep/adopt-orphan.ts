@@ -1,6 +1,7 @@
 import { isAppError, type TeamId, type TemplateId } from "@boxyard/core";
 import type { KeptSpec, SandboxDriver } from "@boxyard/driver";
-import type { SandboxRecord, SandboxSettings, TemplateSpec } from "../../store/records.ts";
+import type { SandboxRecord, TemplateSpec } from "../../store/records.ts";
+import type { SandboxSettings } from "../../store/sandbox-settings.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { HOME, type PlacedHandle, type Placement } from "../placement.ts";
 import type { TemplateSource } from "../ports.ts";

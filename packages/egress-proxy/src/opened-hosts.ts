@@ -1,0 +1,155 @@
+import type { Connection, UpstreamOwner, UpstreamPool } from "@boxyard/http1";
+import type { Socket, UnixSocketListener } from "bun";
+import { HTTP_1 } from "./alpn.ts";
+import type { Attempt, HostOwner } from "./connect.ts";
+import type { Identity } from "./protocol.ts";
+
+/** Hosts for which TLS can be opened at once. Those that are not used make room. */
+const MAX_LISTENERS = 2048;
+/** A listener without connections ends after so long; its certificate is valid for longer. */
+const IDLE_MS = 600_000;
+const MAX_AGE_MS = 12 * 3_600_000;
+
+export interface OpenedHostsParts {
+  readonly pool: UpstreamPool;
+  /** Monotonic ms. */
+  readonly now: () => number;
+  readonly certificateFor: (host: string) => Promise<Identity>;
+  /** Takes a connection of the sandbox with this address whose TLS ends here. Returns its connection. */
+  readonly accept: (address: string, host: string) => Connection;
+  readonly handlers: typeof Connection.handlers;
+}
+
+/** Where TLS ends for one host of one sandbox. */
+interface Listener {
+  readonly path: string;
+  readonly server: UnixSocketListener<Connection>;
+  readonly madeAt: number;
+  connections: number;
+  usedAt: number;
+}
+
+/**
+ * Opens TLS. Each host of each sandbox has a listener of its own, on an abstract socket of this network namespace, where nobody but this process connects: so a
+ * decrypted connection belongs to a sandbox and a host by where it arrives, and not by what it says.
+ */
+export class OpenedHosts {
+  private readonly parts: OpenedHostsParts;
+  private readonly listeners = new Map<string, Promise<Listener>>();
+  private count = 0;
+
+  constructor(parts: OpenedHostsParts) {
+    this.parts = parts;
+  }
+
+  /** Connects to where TLS ends for this host: what is written there is what the client of the sandbox has sent. */
+  reach(address: string, host: string, owner: HostOwner): Attempt {
+    let isOver = false;
+    let current: Connection | undefined;
+    const fail = () => {
+      if (isOver) return;
+      isOver = true;
+      owner.onUnreachable();
+    };
+    const settled: UpstreamOwner = {
+      onConnected() {
+        if (isOver || !current) return;
+        isOver = true;
+        owner.onReached(current);
+      },
+      onConnectFailed: fail,
+      onSettled() {},
+      onData() {},
+      onEnd() {},
+      onDrain() {},
+      onClose() {},
+    };
+    this.listenerFor(address, host).then(({ path }) => {
+      if (!isOver) current = this.parts.pool.connect({ host: "", port: 0, path }, settled);
+    }, fail);
+    return {
+      cancel() {
+        isOver = true;
+        current?.destroy();
+      },
+    };
+  }
+
+  /** Ends listeners that nobody has used for long. */
+  sweep(): void {
+    for (const [key, made] of this.listeners)
+      void made.then(
+        (listener) => this.endIfIdle(key, made, listener, IDLE_MS),
+        () => {},
+      );
+  }
+
+  close(): void {
+    for (const made of this.listeners.values())
+      void made.then(
+        ({ server }) => server.stop(true),
+        () => {},
+      );
+    this.listeners.clear();
+  }
+
+  private async listenerFor(address: string, host: string): Promise<Listener> {
+    const key = `${address}|${host}`;
+    const { now } = this.parts;
+    const known = await this.listeners.get(key)?.catch(() => undefined);
+    if (known && now() - known.madeAt < MAX_AGE_MS) {
+      known.usedAt = now();
+      return known;
+    }
+    // Two connections may have waited for the same one.
+    const again = this.listeners.get(key);
+    const made = again && !known ? again : this.open(address, host);
+    this.listeners.set(key, made);
+    made.catch(() => this.listeners.delete(key));
+    this.makeRoom();
+    return made;
+  }
+
+  private makeRoom(): void {
+    if (this.listeners.size <= MAX_LISTENERS) return;
+    for (const [key, made] of this.listeners)
+      void made.then(
+        (listener) => this.endIfIdle(key, made, listener, 1000),
+        () => {},
+      );
+  }
+
+  private endIfIdle(key: string, made: Promise<Listener>, { connections, usedAt, server }: Listener, idleMs: number): void {
+    if (connections > 0 || this.parts.now() - usedAt < idleMs || this.listeners.get(key) !== made) return;
+    this.listeners.delete(key);
+    server.stop();
+  }
+
+  private async open(address: string, host: string): Promise<Listener> {
+    const { certificateFor, accept, handlers, now } = this.parts;
+    const { cert, key } = await certificateFor(host);
+    if (this.listeners.size > 2 * MAX_LISTENERS) throw new Error("too many hosts");
+    const path = `\0boxyard-egress-${process.pid}-${++this.count}`;
+    const open = (socket: Socket<Connection>) => {
+      const connection = accept(address, host);
+      connection.tls = true;
+      socket.data = connection;
+      connection.attach(socket);
+      listener.connections += 1;
+      const { onClosed } = connection;
+      connection.onClosed = () => {
+        listener.connections -= 1;
+        onClosed?.();
+      };
+    };
+    const tls = { cert, key, ALPNProtocols: HTTP_1 };
+    const server = Bun.listen<Connection>({
+      unix: path,
+      tls,
+      allowHalfOpen: true,
+      socket: { ...handlers, open },
+    });
+    const listener: Listener = { path, server, madeAt: now(), usedAt: now(), connections: 0 };
+    return listener;
+  }
+}

@@ -1,0 +1,109 @@
+import { canonicalHost } from "@boxyard/driver";
+import {
+  type ClientConnection,
+  type ClientHost,
+  type Exchange,
+  FieldNames,
+  forwardedRequest,
+  type HeadError,
+  ownResponse,
+  type RequestHead,
+} from "@boxyard/http1";
+import { HTTP_1 } from "./alpn.ts";
+import { type Attempt, connectToHost, type HostOwner, type Ways } from "./connect.ts";
+import { HttpRelay, type Route } from "./http-relay.ts";
+import { portlessHost } from "./request-host.ts";
+import type { Rules } from "./rules.ts";
+import { editedRequest } from "./transform.ts";
+
+const HTTPS_PORT = 443;
+/** How long a connection to a server is kept for the next request: less than servers usually keep one. */
+const KEEP_MS = 4_000;
+const NAMES = new FieldNames();
+const OVER: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
+
+export interface OpenedSideParts {
+  readonly rules: Rules;
+  readonly ways: Ways;
+  /** Monotonic ms. */
+  readonly now: () => number;
+  /** Authorities by which servers are verified, in PEM form; undefined: those that Bun brings. */
+  readonly trust: () => string | undefined;
+}
+
+/** Answers the requests of one connection of a sandbox whose TLS ends here. All of them are for one host, the one that the client's first message named. */
+export class OpenedSide implements ClientHost {
+  readonly names = NAMES;
+  readonly now: () => number;
+  private readonly parts: OpenedSideParts;
+  private readonly address: string;
+  private readonly host: string;
+
+  constructor(parts: OpenedSideParts, address: string, host: string) {
+    this.parts = parts;
+    this.now = parts.now;
+    this.address = address;
+    this.host = host;
+  }
+
+  exchange(request: RequestHead, client: ClientConnection): Exchange {
+    client.trust();
+    const name = portlessHost(request, HTTPS_PORT);
+    if (name === undefined || canonicalHost(name) !== this.host) {
+      refuse(client, request, 421, `the Host of this request is not ${this.host}, for which the connection was opened`);
+      return OVER;
+    }
+    if (!this.parts.rules.edgeFor(this.address, this.host)) {
+      client.abort();
+      return OVER;
+    }
+    return new HttpRelay(this.parts.rules, this.address, this.routeOf(), request, client);
+  }
+
+  malformed({ status, message }: HeadError, client: ClientConnection): void {
+    client.write(ownResponse(status, TEXT, `${message}\n`, { close: true }));
+  }
+
+  onClosed(): void {}
+
+  private routeOf(): Route {
+    const { address, host, parts } = this;
+    const { rules, ways } = parts;
+    const key = `${address}|${rules.generation(address)}|${host}`;
+    const isNamed = rules.allowed(address, host) !== undefined;
+    const permits = (server: string) => isNamed || rules.allowsAddress(address, server);
+    const ca = parts.trust();
+    const tls = { serverName: host, ALPNProtocols: HTTP_1, ...(ca !== undefined && { ca }) };
+    return {
+      claim: { host, isOpened: true },
+      reach: (owner, isFresh) => kept(ways, key, isFresh, owner) ?? connectToHost(ways, { host, port: HTTPS_PORT, tls, permits }, owner),
+      head: (request) => this.headOf(request),
+      keep: (server) => {
+        if (rules.generation(address) === Number(key.split("|")[1])) ways.pool.put(key, server, KEEP_MS);
+        else server.destroy();
+      },
+      unreachable: (request, client) =>
+        refuse(client, request, 502, `${host} can't be reached, or has no certificate that this machine trusts`),
+    };
+  }
+
+  private headOf(request: RequestHead): Uint8Array {
+    const edge = this.parts.rules.edgeFor(this.address, this.host);
+    return edge ? editedRequest(request, edge) : forwardedRequest(request);
+  }
+}
+
+const TEXT: readonly (readonly [string, string])[] = [["Content-Type", "text/plain; charset=utf-8"]];
+
+function refuse(client: ClientConnection, request: RequestHead, status: number, message: string): void {
+  client.write(ownResponse(status, TEXT, `Boxyard: ${message}\n`, { close: true, head: request.method === "HEAD" }));
+  client.endResponse(false);
+}
+
+/** A connection that an earlier request has left, if there is one. */
+function kept({ pool }: Ways, key: string, isFresh: boolean, owner: HostOwner): Attempt | undefined {
+  const connection = isFresh ? undefined : pool.take(key);
+  if (!connection) return undefined;
+  owner.onReached(connection, true);
+  return { cancel: () => connection.destroy() };
+}

@@ -1,0 +1,26 @@
+/**
+ * Rules for connections from a sandbox to the outside. Each list has at most 256 entries. `allowOut` has priority over `denyOut`;
+ * addresses in neither list are allowed. Private networks are always denied. If `denyOut` has `0.0.0.0/0`, only names in `allowOut` are resolved.
+ */
+export interface EgressRules {
+  /**
+   * `1.2.3.4`, `9.0.0.0/8`; with `0.0.0.0/0` in `denyOut` also names: `example.com`, `*.example.com` (every name below it), `*`. A name is reached by HTTP
+   * on port 80 and HTTPS on port 443.
+   */
+  readonly allowOut?: readonly string[] | undefined;
+  /** Addresses and networks. IPv6 networks are accepted without effect, because sandboxes have no IPv6. */
+  readonly denyOut?: readonly string[] | undefined;
+  /** IPv4 addresses of name servers that may be reached while `allowOut` has a name, 10 at most. Default: none but the one in `/etc/resolv.conf`. */
+  readonly dnsServers?: readonly string[] | undefined;
+  /**
+   * What is done to requests by HTTPS on port 443 to a host (`api.example.com`), or to every host below one (`*.example.com`): 10 hosts at most. The most
+   * exact name decides. For these hosts the server opens TLS outside the sandbox. Rules open no way by themselves.
+   */
+  readonly rules?: Readonly<Record<string, readonly NetworkRule[]>> | undefined;
+}
+
+/** What is done to the requests to a host; a host has one rule at most. */
+export interface NetworkRule {
+  /** `headers`: sent with each request, in place of its own of these names; 20 at most. */
+  readonly transform?: { readonly headers?: Readonly<Record<string, string>> | null | undefined } | null | undefined;
+}

@@ -1,0 +1,112 @@
+import { isIPv4 } from "node:net";
+import { AppError } from "@boxyard/core";
+import {
+  deniesAll,
+  EDGE_LIMITS,
+  type EgressPolicy,
+  hostRules,
+  isEdgeHeader,
+  isEdgeValue,
+  isIPv6Network,
+  MAX_DNS_SERVERS,
+  MAX_EGRESS_ENTRIES,
+  parseHostRule,
+  parseRange,
+} from "@boxyard/driver";
+import type { NewSandbox } from "@boxyard/spec/platform";
+import type { NetworkRules } from "../../store/index.ts";
+
+/** The part of a request that says what may leave a sandbox. */
+export type EgressBody = Pick<NonNullable<NewSandbox["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
+
+/** What may leave a sandbox, as it is kept: the policy for packets and names, and the rules for requests as they were given. */
+export interface Egress {
+  readonly egress: EgressPolicy;
+  readonly rules?: NetworkRules;
+}
+
+/** Hosts with rules, and rules of a host, that the contract allows. */
+const MAX_RULES = { hosts: 10, ofHost: 1 } as const;
+const PLACEHOLDER = /\$\{e2b\.[^}]*\}/;
+
+const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
+const shown = (text: string) => text.slice(0, 100);
+
+/** A name opens nothing where all is open, and who gives one expects the rest to be closed. */
+const NAMES_NEED_DENIAL = "network.allowOut: names need all other traffic to be denied: add '0.0.0.0/0' to network.denyOut";
+
+/** The first egress rule that the server cannot enforce, as an error. */
+export function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: EgressBody): AppError | undefined {
+  if (egressProxy) return refuse("network.egressProxy: this server does not have this yet", "not_supported");
+  const lists = checkAllowed(allowOut ?? []) ?? checkDenied(denyOut ?? []) ?? checkNameServers(dnsServers ?? []);
+  return lists ?? checkRules(rules ?? {});
+}
+
+function checkNameServers(dnsServers: readonly string[]): AppError | undefined {
+  if (dnsServers.length > MAX_DNS_SERVERS) return refuse(`network.dnsServers: more than ${MAX_DNS_SERVERS} entries`);
+  const bad = dnsServers.find((entry) => !isIPv4(entry));
+  return bad === undefined ? undefined : refuse(`network.dnsServers: '${shown(bad)}' is no IPv4 address`);
+}
+
+function checkAllowed(allowOut: readonly string[]): AppError | undefined {
+  if (allowOut.length > MAX_EGRESS_ENTRIES) return refuse(`network.allowOut: more than ${MAX_EGRESS_ENTRIES} entries`);
+  const bad = allowOut.find((entry) => !parseRange(entry) && !parseHostRule(entry));
+  if (bad === undefined) return undefined;
+  if (isIPv6Network(bad)) return refuse(`network.allowOut: '${shown(bad)}' cannot be allowed: sandboxes have no IPv6`, "not_supported");
+  return refuse(
+    `network.allowOut: '${shown(bad)}' is neither an IPv4 address, nor a network, nor a name of hosts (example.com, *.example.com, *)`,
+  );
+}
+
+function checkDenied(denyOut: readonly string[]): AppError | undefined {
+  if (denyOut.length > MAX_EGRESS_ENTRIES) return refuse(`network.denyOut: more than ${MAX_EGRESS_ENTRIES} entries`);
+  // Sandboxes have no IPv6, so a rule that denies it is accepted.
+  const bad = denyOut.find((entry) => !parseRange(entry) && !isIPv6Network(entry));
+  return bad === undefined ? undefined : refuse(`network.denyOut: invalid denied CIDR ${shown(bad)}`);
+}
+
+function checkRules(rules: NonNullable<EgressBody["rules"]>): AppError | undefined {
+  const hosts = Object.keys(rules);
+  if (hosts.length > MAX_RULES.hosts) return refuse(`network.rules: more than ${MAX_RULES.hosts} hosts`);
+  const names = hosts.map(parseHostRule);
+  const twice = names.find((name, index) => name !== undefined && names.indexOf(name) !== index);
+  if (twice !== undefined) return refuse(`network.rules: '${shown(twice)}' occurs twice`);
+  for (const [host, list] of Object.entries(rules)) {
+    const problem = checkHost(host, list);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+function checkHost(host: string, list: NetworkRules[string]): AppError | undefined {
+  const at = `network.rules: '${shown(host)}'`;
+  if (host === "*" || host.length > EDGE_LIMITS.host || parseHostRule(host) === undefined)
+    return refuse(`${at} is no name of hosts (example.com, *.example.com) of ${EDGE_LIMITS.host} characters at most`);
+  if (list.length > MAX_RULES.ofHost) return refuse(`${at} has more than ${MAX_RULES.ofHost} rule`);
+  const headers = Object.entries(list[0]?.transform?.headers ?? {});
+  if (headers.length > EDGE_LIMITS.headers) return refuse(`${at} sets more than ${EDGE_LIMITS.headers} headers`);
+  for (const [name, value] of headers) {
+    if (!isEdgeHeader(name)) return refuse(`${at}: a rule cannot set a header of the name '${shown(name)}'`);
+    if (!isEdgeValue(value))
+      return refuse(
+        `${at}: the value of '${shown(name)}' has more than ${EDGE_LIMITS.headerValue} characters, or some that no header can hold`,
+      );
+    if (PLACEHOLDER.test(value)) return refuse(`${at}: this server has no placeholders in values yet`, "not_supported");
+  }
+  const lower = headers.map(([name]) => name.toLowerCase());
+  return new Set(lower).size === lower.length ? undefined : refuse(`${at} sets a header twice`);
+}
+
+/** What a request lets leave the sandbox, with the lists as they were given, empty ones too. Throws `invalid_argument` for what the server cannot enforce. */
+export function parseEgress(wanted: { allow_internet_access?: boolean | null | undefined; network?: EgressBody | undefined }): Egress {
+  const problem = wanted.network && checkEgress(wanted.network);
+  if (problem) throw problem;
+  const { allowOut, denyOut, dnsServers, rules } = wanted.network ?? {};
+  const internetAccess = wanted.allow_internet_access !== false && !deniesAll(denyOut ?? []);
+  const egress = { internetAccess, ...(allowOut && { allowOut }), ...(denyOut && { denyOut }), ...(dnsServers && { dnsServers }) };
+  if (internetAccess && hostRules(egress).length > 0) throw refuse(NAMES_NEED_DENIAL);
+  return { egress, ...(rules && { rules: lowerCased(rules) }) };
+}
+
+const lowerCased = (rules: NonNullable<EgressBody["rules"]>): NetworkRules =>
+  Object.fromEntries(Object.entries(rules).map(([host, list]) => [host.toLowerCase(), list]));
