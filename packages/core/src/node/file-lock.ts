@@ -4,7 +4,12 @@ import { KernelError } from "./kernel-error.ts";
 import { errno, lazyLibc } from "./libc.ts";
 
 const F_OFD_SETLK = 37;
-const F_WRLCK = 1;
+const F_WRLCK = 1n;
+/**
+ * struct flock: type and whence (16 bits each), start, length (0: all), pid. The kernel only reads it. It is never collected: memory that was freed and
+ * zeroed before the call would ask for a shared lock (F_RDLCK is 0), which two can hold.
+ */
+const WHOLE_FILE = new BigInt64Array([F_WRLCK, 0n, 0n, 0n]);
 const { O_RDWR, O_CREAT } = constants;
 /** No program that this process starts inherits the lock, unless it is given the descriptor. */
 const O_CLOEXEC = 0o2000000;
@@ -27,20 +32,12 @@ export interface FileLock {
  */
 export function tryLockFile(path: string): FileLock | undefined {
   const fd = openSync(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600);
-  // struct flock: type and whence (16 bits each), start, length (0: all), pid.
-  const lock = new BigInt64Array(4);
-  lock[0] = BigInt(F_WRLCK);
-  const failed = setLock(fd, lock);
-  if (failed === 0) return held(fd);
+  const failed = libc().fcntl(fd, F_OFD_SETLK, ptr(WHOLE_FILE)) === -1 ? errno() : undefined;
+  if (failed === undefined) return held(fd);
   closeSync(fd);
   const error = new KernelError(`lock ${path}`, failed);
   if (HELD.has(error.code)) return undefined;
   throw error;
-}
-
-/** Returns the errno; 0 when the lock was taken. */
-function setLock(fd: number, lock: BigInt64Array): number {
-  return libc().fcntl(fd, F_OFD_SETLK, ptr(lock)) === -1 ? errno() : 0;
 }
 
 function held(fd: number): FileLock {

@@ -149,6 +149,9 @@ test("the guest bundle runs in an empty tree, with its own loader", async () => 
   expect(await runCommand(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-ec", script])).toBe("204");
 }, 120_000);
 
+/** What all data directories of the machine share: an uninstall in another test takes the kernel's settings back, and then any set-up raises them again. */
+const OF_MACHINE = new Set(["packages", "kernel"]);
+
 test("after a kill at any moment the next set-up goes on, and leaves nothing unfinished", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "boxyard-data-"));
   const config: SetupConfig = { ...data.config, dataDir };
@@ -165,7 +168,7 @@ test("after a kill at any moment the next set-up goes on, and leaves nothing unf
     }
     const [first, second] = [recorder(), recorder()];
     await Promise.all([runSetup(config, first), runSetup(config, second)]);
-    expect(new Set([...first.ran, ...second.ran]).size).toBe(first.ran.length + second.ran.length);
+    expect(first.ran.filter((stage) => second.ran.includes(stage) && !OF_MACHINE.has(stage))).toEqual([]);
     expect(await pendingStages(config)).toEqual([]);
     expect(readdirSync(`${dataDir}/guest`).sort()).toEqual([guestDirectory(dataDir).split("/").pop() as string, "current"].sort());
     expect(readdirSync(`${dataDir}/pool/layers`)).toHaveLength(1);
