@@ -7,7 +7,7 @@ import { readInstance } from "../setup/index.ts";
 import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
-import { withCriu } from "../testing/other-criu.ts";
+import { IMAGES_OF_CRIU, killedAt, whileSeized, withCriu } from "../testing/other-criu.ts";
 import { type Point, pointsOf, pointsOfAll } from "../testing/points.ts";
 import { testProgram } from "../testing/test-program.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
@@ -146,10 +146,8 @@ describe("a pause or a resume that is cut off", () => {
     };
 
     test.each([
-      // Time alone: CRIU is at work then.
-      ["while it writes", 'real "$@" & sleep 0.07; kill -9 0'],
-      // Time alone: as above.
-      ["late", 'real "$@" & sleep 0.12; kill -9 0'],
+      ["while it writes", killedAt("pages-*.img")],
+      ["late", killedAt("inventory.img")],
     ])("is killed %s, perhaps within a process: a pause fails and keeps nothing, and the sandbox can be removed", async (_how, text) => {
       const handle = await counting();
       await withCriu(machine, text, async () => {
@@ -160,15 +158,6 @@ describe("a pause or a resume that is cut off", () => {
       expect(await machine.driver.list()).toEqual([]);
       await goesOn(await counting());
     });
-
-    const IMAGES = 'echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/"';
-    /** Runs `deed` on CRIU itself, not on what CRIU has started, while CRIU holds every process of the sandbox. */
-    const whileSeized = (deed: string, moment = "network-lock") => `
-echo '#!/bin/sh
-[ $CRTOOLS_SCRIPT_ACTION != ${moment} ] || ${deed} $PPID' >"$0.script"
-chmod +x "$0.script"
-sleep 1000 &
-real "$@" --action-script "$0.script"`;
 
     test.each([
       ["is killed while it holds everything", whileSeized("kill -KILL"), "exit code 137"],
@@ -189,9 +178,8 @@ real "$@" --action-script "$0.script"`;
       ["fails at once", "exit 1"],
       ["reports success and does nothing", "exit 0"],
       ["hangs before it does anything", "exec sleep 1000"],
-      // Time alone: CRIU has begun then.
-      ["is killed early", 'real "$@" & sleep 0.02; kill -9 0'],
-      ["reports success for an image that is cut off", `(real "$@"); truncate -s 4096 "$(${IMAGES})"/pages-2.img; exit 0`],
+      ["is killed before it holds anything", whileSeized("kill -KILL", "pre-dump")],
+      ["reports success for an image that is cut off", `(real "$@"); truncate -s 4096 "$(${IMAGES_OF_CRIU})"/pages-2.img; exit 0`],
       ["writes half an image", '(real "$@"); rm "$(echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/")"/pages-2.img; exit 1'],
     ])("%s: a pause fails, and the sandbox runs on", async (_how, text) => {
       const handle = await counting();
@@ -203,8 +191,8 @@ real "$@" --action-script "$0.script"`;
       ["fails at once", "exit 1"],
       ["reports success and does nothing", "exit 0"],
       ["hangs", "exec sleep 1000"],
-      // Time alone: CRIU is at work then.
-      ["is killed", 'real "$@" & sleep 0.15; kill -9 0'],
+      ["is killed before it makes anything", whileSeized("kill -KILL", "pre-restore")],
+      ["is killed when the namespaces are there", whileSeized("kill -KILL", "post-setup-namespaces")],
       ["is killed when the processes are there", whileSeized("kill -KILL", "post-restore")],
       ["is stopped when the processes are there", whileSeized("kill -STOP", "post-restore")],
       ["reports success and has left no process", '(real "$@" --pidfile "$0.pid"); kill -9 $(cat "$0.pid"); exit 0'],

@@ -6,7 +6,7 @@ import { eventually } from "@boxyard/testkit";
 import { countInto, lastCount } from "../testing/counting.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
-import { withCriu } from "../testing/other-criu.ts";
+import { whileSeized, withCriu } from "../testing/other-criu.ts";
 import { type Point, pointsOf } from "../testing/points.ts";
 import { testProgram } from "../testing/test-program.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
@@ -139,7 +139,7 @@ describe("snapshots that are cut off", () => {
     ["reports success and does nothing", "exit 0", "exit 0"],
     ["hangs before it does anything", "exec sleep 1000", "exec sleep 1000"],
     // A kill in the middle of a dump can end a command of the source (docs/limitations.md); checkpoint/faults.root.test.ts tests that.
-    ["is killed", ...[0.02, 0.07].map((seconds) => `real "$@" & sleep ${seconds}; kill -9 0`)],
+    ["is killed", ...["pre-dump", "pre-restore"].map((moment) => whileSeized("kill -KILL", moment))],
   ])("by a CRIU that %s: a capture fails and the source runs on; a start fails and leaves nothing", async (_how, forCapture, text) => {
     await withCriu(machine, forCapture as string, async () => {
       expect(await failure(capture())).not.toBe("resolved");

@@ -22,3 +22,23 @@ export async function withCriu(machine: TestMachine, text: string, work: () => P
     await machine.reopen();
   }
 }
+
+/** A command that prints the directory of the images, for a script. */
+export const IMAGES_OF_CRIU = 'echo "$*" | sed "s/.*--images-dir \\([^ ]*\\).*/\\1/"';
+
+/** A script that kills CRIU and all that it has started as soon as it has begun to write a file of that name. */
+export const killedAt = (image: string) => `images=$(${IMAGES_OF_CRIU})
+real "$@" & criu=$!
+until [ -n "$(find "$images" -name '${image}' -size +0)" ]; do kill -0 $criu || exit 1; done
+kill -9 0`;
+
+/**
+ * A script that runs `deed` on CRIU itself, not on what CRIU has started, at a moment of CRIU's action scripts; by default while it holds every process
+ * of the sandbox.
+ */
+export const whileSeized = (deed: string, moment = "network-lock") => `
+echo '#!/bin/sh
+[ $CRTOOLS_SCRIPT_ACTION != ${moment} ] || ${deed} $PPID' >"$0.script"
+chmod +x "$0.script"
+sleep 1000 &
+real "$@" --action-script "$0.script"`;
