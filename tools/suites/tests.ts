@@ -11,6 +11,12 @@ const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
 const HOSTILE = ["e2e/isolation/**/*.test.ts", "{e2e,images,packages}/**/*.hostile.test.ts"];
 const NOT_E2E = /^e2e\/(agent|chaos|isolation)\/|\.hostile\.test\.ts$/;
 
+/**
+ * Limits of a test that does not set its own. A test that hangs is the only one that they are to end, so they are longer than the longest wait for a
+ * state (30 s, `eventually`) on a machine that other programs keep busy.
+ */
+const TEST_LIMIT_MS = { unit: 60_000, platform: 120_000 } as const;
+
 const noTest = (): Tally => failedOne("no test ran");
 
 async function together(context: SuiteContext, files: readonly string[], testLimitMs: number): Promise<Tally> {
@@ -77,16 +83,16 @@ export const unit: FileSuite = {
   proves: "every part works by itself",
   limitMs: 900_000,
   files: (only) => testFiles(["packages/*/src/**/*.test.ts", "tools/**/*.test.ts", "bench/**/*.test.ts"], only, NOT_UNIT),
-  run: (context) => together(context, chosen(unit, context), 10_000),
+  run: (context) => together(context, chosen(unit, context), TEST_LIMIT_MS.unit),
 };
 
 export const contract: FileSuite = {
   name: "contract",
   proves: "the fake driver fulfils the contract of the real driver, and the store fulfils its contract on SQLite and on PostgreSQL",
-  limitMs: 240_000,
+  limitMs: 600_000,
   needs: ["needs"],
   files: (only) => testFiles(["packages/*/src/**/*contract.test.ts"], only),
-  run: (context) => together(context, chosen(contract, context), 20_000),
+  run: (context) => together(context, chosen(contract, context), TEST_LIMIT_MS.unit),
 };
 
 export const root: FileSuite = {
@@ -95,7 +101,7 @@ export const root: FileSuite = {
   limitMs: IN_LANES_LIMIT_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["packages/*/src/**/*.root.test.ts", "images/**/*.root.test.ts"], only),
-  run: (context) => inLanes(context, chosen(root, context), { testLimitMs: 60_000, limitMs: 600_000 }),
+  run: (context) => inLanes(context, chosen(root, context), { testLimitMs: TEST_LIMIT_MS.platform, limitMs: 600_000 }),
 };
 
 /** Files that also test the compiled agent in a sandbox of the default template, behind the server. The others start the agent themselves. */
@@ -110,7 +116,7 @@ export const agent: FileSuite = {
   files: (only) => testFiles(["e2e/agent/**/*.test.ts"], only, /\.hostile\.test\.ts$/),
   run: async (context) => {
     const files = chosen(agent, context);
-    const limits = { testLimitMs: 60_000, limitMs: 240_000 };
+    const limits = { testLimitMs: TEST_LIMIT_MS.platform, limitMs: 480_000 };
     const inSandbox = { ...limits, env: { BOXYARD_TEST_AGENT: "sandbox" }, label: " in a sandbox of the default template" };
     const again = files.filter((file) => IN_SANDBOX.test(file));
     const tallies = [inLanes(context, files, limits), ...(again.length > 0 ? [inLanes(context, again, inSandbox)] : [])];
@@ -124,7 +130,7 @@ export const e2e: FileSuite = {
   limitMs: IN_LANES_LIMIT_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/**/*.test.ts"], only, NOT_E2E),
-  run: (context) => inLanes(context, chosen(e2e, context), { testLimitMs: 60_000, limitMs: 600_000 }),
+  run: (context) => inLanes(context, chosen(e2e, context), { testLimitMs: TEST_LIMIT_MS.platform, limitMs: 600_000 }),
 };
 
 export const hostile: FileSuite = {
@@ -137,7 +143,7 @@ export const hostile: FileSuite = {
   run: async (context) => {
     const { installed, config } = context;
     const env = installed ? { BOXYARD_TEST_INSTALLED: config.dataDir } : {};
-    return inLanes(context, chosen(hostile, context), { testLimitMs: 60_000, limitMs: 600_000, env });
+    return inLanes(context, chosen(hostile, context), { testLimitMs: TEST_LIMIT_MS.platform, limitMs: 600_000, env });
   },
 };
 
@@ -147,7 +153,7 @@ export const chaos: FileSuite = {
   limitMs: MOST_LONG_MS,
   needs: ["needs", "platform"],
   files: (only) => testFiles(["e2e/chaos/**/*.test.ts"], only),
-  run: (context) => inLanes(context, chosen(chaos, context), { testLimitMs: 60_000 }),
+  run: (context) => inLanes(context, chosen(chaos, context), { testLimitMs: TEST_LIMIT_MS.platform }),
 };
 
 export const soak: Suite = {

@@ -1,7 +1,7 @@
 import { AppError, systemClock } from "@boxyard/core";
 
 export interface EventuallyOptions {
-  /** Milliseconds until the wait fails; 10,000 by default. */
+  /** Milliseconds until the wait fails; 30,000 by default. */
   readonly withinMs?: number;
   /** Milliseconds between two calls of `look`; 20 by default. */
   readonly everyMs?: number;
@@ -14,7 +14,7 @@ type Falsy = undefined | null | false | 0 | "";
  * `deadline_exceeded` with `what` and, when the last call threw, that error as the cause.
  */
 export async function eventually<T>(what: string, look: () => T | Falsy | Promise<T | Falsy>, options: EventuallyOptions = {}): Promise<T> {
-  const withinMs = options.withinMs ?? 10_000;
+  const withinMs = options.withinMs ?? 30_000;
   const deadline = systemClock.monotonic() + withinMs;
   for (;;) {
     let cause: unknown;

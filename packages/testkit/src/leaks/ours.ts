@@ -25,6 +25,6 @@ export async function settledDifferences(dataDir: string, before: Snapshot): Pro
     left = ourDifferences(dataDir, before);
     return left.length === 0;
   };
-  await eventually("no difference", settled, { withinMs: 10_000, everyMs: 100 }).catch(() => {}); // The caller shows what is left.
+  await eventually("no difference", settled, { withinMs: 30_000, everyMs: 100 }).catch(() => {}); // The caller shows what is left.
   return left;
 }
