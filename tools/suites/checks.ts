@@ -2,6 +2,7 @@ import { checkBoundaries } from "../checks/boundaries.ts";
 import { checkCircles } from "../checks/circles.ts";
 import { checkCycles } from "../checks/cycles.ts";
 import { deadExports } from "../checks/dead-exports.ts";
+import { checkMachineTime } from "../checks/machine-time.ts";
 import { checkPatterns } from "../checks/patterns.ts";
 import { checkPromises } from "../checks/promises.ts";
 import { checkRatchets } from "../checks/ratchet.ts";
@@ -16,7 +17,7 @@ import { changedFiles, readTree } from "../lib/tree.ts";
 export const lint: Suite = {
   name: "lint",
   proves:
-    "format and lint rules hold (biome), regular expressions for untrusted text take linear time, no text has a refused word (tools/checks/words.ts), no test waits for a fixed time without a reason, such waits only become fewer (tools/checks/ratchet.ts), and every test awaits the promises that it checks",
+    "format and lint rules hold (biome), regular expressions for untrusted text take linear time, no text has a refused word (tools/checks/words.ts), files take the machine's time only for a reason (tools/checks/machine-time.ts), no test waits for a fixed time without a reason, such waits only become fewer (tools/checks/ratchet.ts), and every test awaits the promises that it checks",
   limitMs: 60_000,
   run: async ({ command }) => {
     const biome = await command([
@@ -36,9 +37,10 @@ export const lint: Suite = {
       .filter(({ path }) => isTestCode(path))
       .flatMap(checkPromises)
       .map((found) => `${found.path}:${found.line}: ${found.message}`);
+    const times = checkMachineTime(sourceFiles(["ts"])).map((found) => `${found.path}:${found.line}: ${found.message}`);
     return addTallies([
       tallyOf(biome),
-      ...[lines, words, sleeps, promises, checkRatchets(sourceFiles(["ts", "tsx"]))].map((found) =>
+      ...[lines, words, sleeps, promises, times, checkRatchets(sourceFiles(["ts", "tsx"]))].map((found) =>
         found.length > 0 ? failedOne(found.join("\n")) : passedOne(),
       ),
     ]);

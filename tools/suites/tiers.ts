@@ -34,10 +34,10 @@ export const TIERS: readonly TierRow[] = [
   { suite: "contract", tiers: EVERY, seconds: 25, because: "what is tried on fakes holds on the real drivers and stores" },
   {
     suite: "unit",
-    files: /^packages\/(cli\/src\/(cli|help)|sdk\/src\/(sdk|publish\/built-package)|server\/src\/sandboxes\/upkeep\/liveness)\./,
+    files: /^packages\/(cli\/src\/(cli|help)|sdk\/src\/(sdk|publish\/built-package))\./,
     tiers: FULL,
-    seconds: 50,
-    because: "they start the command for each case, build the package, or wait for real seconds",
+    seconds: 30,
+    because: "they start the command for each case, or build the package",
   },
   { suite: "unit", tiers: EVERY, seconds: 80, because: "every part by itself; with one fault at each step of each transition" },
   {

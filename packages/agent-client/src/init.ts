@@ -1,4 +1,4 @@
-import { AppError, type Clock } from "@boxyard/core";
+import { AppError, type Clock, TimeLimit } from "@boxyard/core";
 import type { AgentAddress } from "@boxyard/driver";
 
 /** Body of the agent's `POST /init` (docs/contract/agent.md, Init), as far as this server uses it. */
@@ -83,14 +83,16 @@ export class AgentClient {
   private async order(path: string, { address, accessToken, limitMs }: Order, signal: AbortSignal): Promise<number | undefined> {
     signal.throwIfAborted();
     const request = { method: "POST", headers: { "X-Access-Token": accessToken } };
-    const status = await statusOf(address, path, request, Math.min(limitMs, this.limitMs), signal);
+    using time = new TimeLimit(Math.min(limitMs, this.limitMs), this.clock);
+    const status = await statusOf(address, path, request, time, signal);
     if (status === undefined) signal.throwIfAborted();
     return status;
   }
 
   /** True when the agent answers its health check within `limitMs`. */
   async isHealthy(address: AgentAddress, limitMs: number, signal: AbortSignal): Promise<boolean> {
-    return (await statusOf(address, "health", {}, limitMs, signal)) === 204;
+    using time = new TimeLimit(limitMs, this.clock);
+    return (await statusOf(address, "health", {}, time, signal)) === 204;
   }
 
   private async attempt(
@@ -104,23 +106,24 @@ export class AgentClient {
       headers: { "Content-Type": "application/json", "X-Init-Key": initKey },
       body: JSON.stringify(body),
     };
-    const status = await statusOf(address, "init", request, Math.min(ATTEMPT_MS, this.limitMs), signal);
+    using time = new TimeLimit(Math.min(ATTEMPT_MS, this.limitMs), this.clock);
+    const status = await statusOf(address, "init", request, time, signal);
     if (status === 204) return "done";
     // No status: the agent does not listen yet, closed the connection, or is too slow. The loop checks the caller's signal.
     return status === 401 || status === 400 ? "refused" : "again";
   }
 }
 
-/** One request whose answer may be hostile: no redirect is followed, no body is read. Undefined when no answer comes within `limitMs`. */
+/** One request whose answer may be hostile: no redirect is followed, no body is read. Undefined when no answer comes before `time` is over. */
 async function statusOf(
   { host, agentPort }: AgentAddress,
   path: string,
   request: RequestInit,
-  limitMs: number,
+  time: TimeLimit,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+    const limit = AbortSignal.any([signal, time.signal]);
     const response = await fetch(`http://${host}:${agentPort}/${path}`, {
       ...request,
       redirect: "manual",

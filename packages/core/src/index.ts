@@ -14,5 +14,6 @@ export * from "./semaphore.ts";
 export * from "./serial-queue.ts";
 export * from "./steps.ts";
 export * from "./text.ts";
+export * from "./time-limit.ts";
 export * from "./version.ts";
 export * from "./within.ts";

@@ -70,18 +70,18 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
   });
   const caches = new RunCaches(join(config.dataDir, "run-caches"));
   await caches.removeParts();
-  const pins = new Pins();
+  const pins = new Pins(clock);
   const directory = join(config.dataDir, "downloads");
   removeWorkDirectories(directory);
   const registry = config.registry === undefined ? {} : { registry: config.registry };
   const shared = {
     images: driver.images,
     pins,
-    transport: new Transport({ reach: new Reach(reachOptions(config)) }),
+    transport: new Transport({ reach: new Reach(reachOptions(config)), clock }),
     directory,
     ...registry,
   };
-  const images = new RegistryImages({ ...shared, downloads: new Downloads(directory) });
+  const images = new RegistryImages({ ...shared, downloads: new Downloads(directory, clock) });
   const templateImages = new TemplateImages({ ...shared, snapshots: driver.snapshots, templates, clock, logger: deps.logger });
   const builds = new Builds({
     ...deps,
@@ -129,7 +129,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
   });
   const templateLists = new TemplateLists({ templates, store, files: new TemplateFiles(driver) });
   const tagHistory = new TagHistory({ templates, store });
-  const triggers = new Triggers({ templates, images });
+  const triggers = new Triggers({ templates, images, clock });
   return { catalog, snapshotCatalog, builds, uploads, pins, templateImages, templateLists, tagHistory, triggers };
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "@boxyard/core";
+import { later } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { EventStore, StoreEvent } from "./store/index.ts";
 
@@ -34,7 +35,7 @@ export class EventReader {
   /** Events up to this cursor are processed one by one. */
   private singleUntil = 0;
   private reading: Promise<void> = Promise.resolve();
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  private cancelWake: (() => void) | undefined;
   private unsubscribe: (() => void) | undefined;
 
   constructor(options: EventReaderOptions) {
@@ -50,13 +51,13 @@ export class EventReader {
   async stop(): Promise<void> {
     this.unsubscribe?.();
     await this.catchUp();
-    clearTimeout(this.timer);
+    this.cancelWake?.();
   }
 
   /** Resolves when the events that were committed before are processed, or processing them has failed and will be tried again. */
   catchUp(): Promise<void> {
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    this.cancelWake?.();
+    this.cancelWake = undefined;
     this.reading = this.reading.then(() =>
       this.read().catch((error: unknown) => {
         this.options.logger.error({ err: error, reader: this.options.name }, "reading events failed; it will be tried again");
@@ -67,7 +68,7 @@ export class EventReader {
   }
 
   private wakeIn(ms: number): void {
-    this.timer ??= setTimeout(() => void this.catchUp(), ms);
+    this.cancelWake ??= later(ms, () => void this.catchUp(), this.options.clock);
   }
 
   private async read(): Promise<void> {

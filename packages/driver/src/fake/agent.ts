@@ -56,6 +56,8 @@ export class FakeAgent {
   journal: ((after: number) => Response | Promise<Response>) | undefined;
   /** False: `/health` answers at once that the agent is not well. A frozen agent costs its caller the whole time for an answer. */
   isHealthy = true;
+  /** How many requests have come while it was frozen. */
+  unanswered = 0;
   private frozen: { wait: Promise<void>; thaw: () => void } | undefined;
   private readonly server: Bun.Server<undefined>;
   private readonly options: FakeAgentOptions;
@@ -114,7 +116,10 @@ export class FakeAgent {
   }
 
   private async answer(request: Request, server: Bun.Server<undefined>): Promise<Response | undefined> {
-    if (this.frozen) await this.frozen.wait;
+    if (this.frozen) {
+      this.unanswered += 1;
+      await this.frozen.wait;
+    }
     const { pathname, search } = new URL(request.url);
     if (request.headers.get("upgrade") === "websocket") {
       const wanted = request.headers.get("sec-websocket-protocol")?.split(",")[0]?.trim();

@@ -1,3 +1,5 @@
+import { type Clock, later, systemClock } from "@boxyard/core";
+
 /** A line is sent at least so often, an empty one if there is no event, so that neither clients nor proxies take the connection for dead. */
 const BEAT_MS = 10_000;
 
@@ -8,7 +10,7 @@ export type ReportingWork<E> = (report: (event: E) => void, signal: AbortSignal)
  * An answer of JSON lines: the events of `work`, and at last its result. When a client reads more slowly than events come, only the newest
  * event is kept for it, so a slow client costs no memory. `work` begins when the answer is read, and is aborted when the client leaves.
  */
-export function jsonLines<E extends object>(work: ReportingWork<E>, signal: AbortSignal): Response {
+export function jsonLines<E extends object>(work: ReportingWork<E>, signal: AbortSignal, clock: Clock = systemClock): Response {
   const left = new AbortController();
   let running: Promise<void> | undefined;
   let changed = Promise.withResolvers<void>();
@@ -23,7 +25,7 @@ export function jsonLines<E extends object>(work: ReportingWork<E>, signal: Abor
   };
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     running ??= begin();
-    if (last === undefined) await withinBeat(Promise.race([running, changed.promise]));
+    if (last === undefined) await withinBeat(Promise.race([running, changed.promise]), clock);
     changed = Promise.withResolvers();
     const event = last ?? newest;
     newest = undefined;
@@ -34,8 +36,8 @@ export function jsonLines<E extends object>(work: ReportingWork<E>, signal: Abor
   return new Response(body, { headers: { "Content-Type": "application/x-ndjson", "Cache-Control": "no-store" } });
 }
 
-async function withinBeat(promise: Promise<void>): Promise<void> {
+async function withinBeat(promise: Promise<void>, clock: Clock): Promise<void> {
   const beat = Promise.withResolvers<void>();
-  const timer = setTimeout(beat.resolve, BEAT_MS);
-  await Promise.race([promise, beat.promise]).finally(() => clearTimeout(timer));
+  const cancel = later(BEAT_MS, beat.resolve, clock);
+  await Promise.race([promise, beat.promise]).finally(cancel);
 }

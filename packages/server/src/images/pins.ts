@@ -1,3 +1,5 @@
+import { type Clock, systemClock } from "@boxyard/core";
+
 /**
  * Layers that work in progress uses (pulls, builds, uploads): the garbage collection must not remove them. In memory only: the work of a server
  * ends with it.
@@ -10,6 +12,11 @@ export class Pins {
   private readonly watchers = new Set<Set<string>>();
   /** When each pin in force began, in milliseconds since 1970. */
   private readonly begun = new Map<Pin, number>();
+  private readonly clock: Clock;
+
+  constructor(clock: Clock = systemClock) {
+    this.clock = clock;
+  }
 
   isPinned(digest: string): boolean {
     return this.counts.has(digest);
@@ -45,7 +52,7 @@ export class Pins {
         }
       },
     };
-    this.begun.set(pin, Date.now());
+    this.begun.set(pin, this.clock.now());
     return pin;
   }
 }

@@ -1,5 +1,5 @@
 import { type AgentAccess, readJournal } from "@boxyard/agent-client";
-import { atOnce, type Clock, Rounds } from "@boxyard/core";
+import { atOnce, type Clock, Rounds, TimeLimit } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { isStoreFault, type SandboxLogStore, type SandboxRecord } from "../store/index.ts";
 import { guestLines } from "./guest-lines.ts";
@@ -111,7 +111,8 @@ export class GuestLog {
     const { address } = incarnation;
     if (!address) return;
     const agent = { address, accessToken: tokenOf(id) };
-    const signal = AbortSignal.any([incarnation.signal, AbortSignal.timeout(limitMs)]);
+    using limit = new TimeLimit(limitMs, clock);
+    const signal = AbortSignal.any([incarnation.signal, limit.signal]);
     let { seq } = this.known.get(incarnation) ?? { seq: 0 };
     for (let page = 0; page < PAGES; page++) {
       const [answers, readAt] = [answersOf(id), clock.monotonic()];

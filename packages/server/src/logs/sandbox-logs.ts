@@ -1,4 +1,5 @@
 import type { Clock, SandboxId } from "@boxyard/core";
+import { later } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { EventReader } from "../event-reader.ts";
 import type { BuildLogLevel, SandboxLogLine, SandboxLogQuery, Store, StoreEvent } from "../store/index.ts";
@@ -30,7 +31,7 @@ export class SandboxLogs {
   private pending: SandboxLogLine[] = [];
   private place = BEHIND_EVENTS;
   private writing: Promise<void> = Promise.resolve();
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  private cancelFlush: (() => void) | undefined;
 
   constructor(store: Store, clock: Clock, logger: Logger) {
     this.store = store;
@@ -51,7 +52,7 @@ export class SandboxLogs {
       return;
     }
     this.pending.push({ sandboxId: sandboxId as SandboxId, at: this.clock.now(), place: this.place++, level, message, fields });
-    this.timer ??= setTimeout(() => void this.flush(), FLUSH_MS);
+    this.cancelFlush ??= later(FLUSH_MS, () => void this.flush(), this.clock);
   }
 
   /** Lines of a sandbox, with those of all events that were committed before. */
@@ -88,8 +89,8 @@ export class SandboxLogs {
 
   /** Resolves when the lines that were added before are in the store, or could not be written. */
   private flush(): Promise<void> {
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    this.cancelFlush?.();
+    this.cancelFlush = undefined;
     this.writing = this.writing.then(async () => {
       while (this.pending.length > 0) {
         const batch = this.pending.splice(0, BATCH);

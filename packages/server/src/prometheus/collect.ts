@@ -25,7 +25,7 @@ const CAPACITY_MS = 1000;
 
 /** Counts what the store takes, and adds what is only read when it is scraped, so that it costs nothing otherwise. */
 export function observe(instruments: Instruments, parts: CollectParts): void {
-  const { sandboxes, store, front, builds } = parts;
+  const { sandboxes, store, front, builds, clock } = parts;
   store.events.subscribe((actions) => instruments.changed(actions));
   store.health.onAnswer = (ms) => instruments.statement(ms);
   instruments.addGauge("boxyard_info", "1, with the version of the server", () => ({ [VERSION]: 1 }), "version");
@@ -38,7 +38,7 @@ export function observe(instruments: Instruments, parts: CollectParts): void {
   instruments.addCounter("boxyard_proxy_refusals_total", "Requests that the front has answered itself", () => front().refused);
   instruments.addGauge("boxyard_store_degraded", "1 while the store takes no changes", () => (store.health.trouble ? 1 : 0));
   addCapacity(instruments, parts);
-  addProcess(instruments);
+  addProcess(instruments, clock);
 }
 
 function byState(sandboxes: Sandboxes): Record<string, number> {
@@ -65,8 +65,8 @@ function addCapacity(instruments: Instruments, { driver, clock }: CollectParts):
 }
 
 /** The server's own process, under the names that dashboards know. */
-function addProcess(instruments: Instruments): void {
-  const startedAt = Date.now() / 1000 - process.uptime();
+function addProcess(instruments: Instruments, clock: Clock): void {
+  const startedAt = clock.now() / 1000 - process.uptime();
   instruments.addCounter(
     "process_cpu_seconds_total",
     "CPU time of the server",

@@ -1,4 +1,4 @@
-import { AppError } from "@boxyard/core";
+import { AppError, later } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import {
   ByteBuilder,
@@ -219,12 +219,12 @@ export class ApiExchange implements Exchange, ApiCall {
   }
 
   private async drained(): Promise<void> {
-    const stalled = setTimeout(() => this.client.abort(), STALL_MS);
+    const cancel = later(STALL_MS, () => this.client.abort());
     await new Promise<void>((resolve) => {
       this.wake = resolve;
       if (this.gone.signal.aborted) resolve();
     });
-    clearTimeout(stalled);
+    cancel();
   }
 }
 

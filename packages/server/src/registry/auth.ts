@@ -28,7 +28,7 @@ export class Authenticator {
   /** The `Authorization` header of a token for this scope that has not expired; undefined without one. */
   known(scope: string): string | undefined {
     const token = this.tokens.get(scope);
-    return token && token.until > Date.now() ? token.header : undefined;
+    return token && token.until > this.transport.clock.now() ? token.header : undefined;
   }
 
   /**
@@ -54,7 +54,7 @@ export class Authenticator {
     const { token, access_token, expires_in = DEFAULT_LIFE_S } = readToken(text);
     const value = token ?? access_token;
     // A token counts as expired after nine tenths of its lifetime, for the time that requests take.
-    return value === undefined ? undefined : this.keep(scope, `Bearer ${value}`, Date.now() + expires_in * 900);
+    return value === undefined ? undefined : this.keep(scope, `Bearer ${value}`, this.transport.clock.now() + expires_in * 900);
   }
 
   /**

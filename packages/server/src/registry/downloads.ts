@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { AppError, isAppError } from "@boxyard/core";
+import { AppError, type Clock, isAppError, systemClock, TimeLimit } from "@boxyard/core";
 import { errnoOf } from "@boxyard/core/errno";
 import type { Descriptor } from "./manifest.ts";
 import type { BlobFile, FetchOptions } from "./source.ts";
@@ -24,10 +23,12 @@ export type OpenBlob = (from: number, signal: AbortSignal) => Promise<{ start: n
  */
 export class Downloads {
   private readonly directory: string;
+  private readonly clock: Clock;
   private readonly running = new Map<string, { users: number; done: Promise<string> }>();
 
-  constructor(directory: string) {
+  constructor(directory: string, clock: Clock = systemClock) {
     this.directory = directory;
+    this.clock = clock;
   }
 
   /**
@@ -70,7 +71,7 @@ export class Downloads {
     for (const name of readdirSync(this.directory)) {
       const path = join(this.directory, name);
       const inUse = [...this.running.keys()].some((digest) => name.startsWith(digest.slice(7)));
-      if (!inUse && Date.now() - statSync(path).mtimeMs > maxAgeMs) rmSync(path, { recursive: true, force: true });
+      if (!inUse && this.clock.now() - statSync(path).mtimeMs > maxAgeMs) rmSync(path, { recursive: true, force: true });
     }
   }
 
@@ -95,7 +96,7 @@ export class Downloads {
         else if (!isRetryable(error)) throw error;
         idle = progress.bytes > before ? 0 : idle + 1;
         if (idle === MAX_IDLE_ATTEMPTS) throw error;
-        await sleep(RETRY_MS * 2 ** idle, undefined, { signal: options.signal });
+        await this.clock.sleep(RETRY_MS * 2 ** idle, options.signal);
       }
     }
   }
@@ -136,8 +137,7 @@ export class Downloads {
     openBlob: OpenBlob,
     progress: { bytes: number },
   ): Promise<void> {
-    const stall = new AbortController();
-    let timer = setTimeout(() => stall.abort(), STALL_MS);
+    using stall = new TimeLimit(STALL_MS, this.clock);
     let at = from;
     let told = 0;
     const tell = (bytes: number) => {
@@ -152,8 +152,7 @@ export class Downloads {
         at = 0;
       } else tell(from);
       for await (const piece of body) {
-        clearTimeout(timer);
-        timer = setTimeout(() => stall.abort(), STALL_MS);
+        stall.renew();
         if (at + piece.length > size) throw new AppError("data_loss", "The registry sent more than it said", { reason: "bad_digest" });
         await onDisk(file.appendFile(piece));
         at += piece.length;
@@ -164,8 +163,6 @@ export class Downloads {
     } catch (error) {
       tell(-told);
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

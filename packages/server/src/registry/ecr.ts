@@ -61,7 +61,7 @@ function readAnswer(text: string): z.infer<typeof Answer> | undefined {
 export async function ecrLogin(credentials: AwsCredentials, registry: string, transport: Transport, signal: AbortSignal): Promise<Login> {
   const url = apiUrl(registry, transport);
   const body = "{}";
-  const { host, ...headers } = signedHeaders(credentials, url.host, body, Date.now());
+  const { host, ...headers } = signedHeaders(credentials, url.host, body, transport.clock.now());
   const response = await transport.fetch(url, {
     method: "POST",
     headers: { ...headers, host: host ?? url.host },

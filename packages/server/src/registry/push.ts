@@ -3,7 +3,6 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip } from "node:zlib";
 import { AppError, isAppError } from "@boxyard/core";
 import type { ImageStore } from "@boxyard/driver";
@@ -98,7 +97,8 @@ class Push {
   async layer(diffId: string): Promise<LayerBlob> {
     const known = this.options.blobs?.get(diffId);
     const { signal } = this.options;
-    const there = known && ((await retried(signal, () => this.has(known.digest))) || (await this.mounted(known)));
+    const there =
+      known && ((await retried(this.client.transport.clock, signal, () => this.has(known.digest))) || (await this.mounted(known)));
     const blob = there ? { mediaType: known.mediaType, digest: known.digest, size: known.size } : await this.packAndSend(diffId);
     this.layersDone++;
     this.tell(0, there ? (await this.options.images.getLayer(diffId)).sizeBytes : 0);
@@ -107,7 +107,7 @@ class Push {
 
   bytes(data: Uint8Array): Promise<void> {
     const digest = sha256(data);
-    return retried(this.options.signal, async () => {
+    return retried(this.client.transport.clock, this.options.signal, async () => {
       if (await this.has(digest)) return;
       const at = await this.begin();
       await this.finish(at, digest, data as Uint8Array<ArrayBuffer>);
@@ -117,7 +117,7 @@ class Push {
   manifest(data: Uint8Array, name: string): Promise<void> {
     const headers = { "content-type": MEDIA.manifest };
     const url = this.client.url(`manifests/${name}`);
-    return retried(this.options.signal, async () =>
+    return retried(this.client.transport.clock, this.options.signal, async () =>
       this.expect(201, await this.request(url, { method: "PUT", headers, body: data as Uint8Array<ArrayBuffer> }), "takes no manifest"),
     );
   }
@@ -129,7 +129,7 @@ class Push {
       const tar = await images.exportLayer(diffId, { signal });
       const digest = await pack(tar, path, signal, (bytes) => this.tell(0, bytes));
       const { size } = statSync(path);
-      if (!(await retried(signal, () => this.has(digest)))) await this.send(path, size, digest);
+      if (!(await retried(this.client.transport.clock, signal, () => this.has(digest)))) await this.send(path, size, digest);
       return { mediaType: MEDIA.layerGzip, digest, size };
     });
   }
@@ -219,7 +219,7 @@ class Push {
   /** Waits before the next attempt, with backoff. */
   private async pause(attempt: number): Promise<void> {
     const { signal } = this.options;
-    await sleep(RETRY_MS * 2 ** attempt, undefined, { signal }).catch(() => signal.throwIfAborted());
+    await this.client.transport.clock.sleep(RETRY_MS * 2 ** attempt, signal).catch(() => signal.throwIfAborted());
   }
 
   private async abandon(url: URL): Promise<void> {

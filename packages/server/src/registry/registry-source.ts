@@ -28,7 +28,7 @@ export class RegistrySource implements ImageSource {
   async document(descriptor: Descriptor, signal: AbortSignal): Promise<Document> {
     if (descriptor.size > MAX_DOCUMENT_BYTES) throw badImage("a document of it is too large");
     if (ACCEPT.includes(descriptor.mediaType)) return this.manifest(descriptor.digest, descriptor.digest, signal);
-    return retried(signal, async () => {
+    return retried(this.client.transport.clock, signal, async () => {
       const response = await this.get(`blobs/${descriptor.digest}`, {}, "its configuration", signal);
       return this.checked(response, descriptor.digest);
     });
@@ -48,7 +48,7 @@ export class RegistrySource implements ImageSource {
   }
 
   private manifest(name: string, expected: string | undefined, signal: AbortSignal): Promise<Document> {
-    return retried(signal, async () => {
+    return retried(this.client.transport.clock, signal, async () => {
       const response = await this.get(`manifests/${name}`, { accept: ACCEPT }, `the image '${name}'`, signal);
       return this.checked(response, expected);
     });

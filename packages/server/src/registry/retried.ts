@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { isAppError } from "@boxyard/core";
+import { type Clock, isAppError } from "@boxyard/core";
 
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 250;
@@ -7,15 +6,15 @@ const RETRY_MS = 250;
 const QUICK_MS = 10_000;
 
 /** Runs a request without side effects, up to three times with backoff, while it fails for a reason that may pass. */
-export async function retried<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+export async function retried<T>(clock: Clock, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    const startedAt = performance.now();
+    const startedAt = clock.monotonic();
     try {
       return await ask();
     } catch (error) {
-      const isLate = performance.now() - startedAt > QUICK_MS;
+      const isLate = clock.monotonic() - startedAt > QUICK_MS;
       if (attempt === MAX_ATTEMPTS || isLate || !isTransient(error)) throw error;
-      await sleep(RETRY_MS * 2 ** attempt, undefined, { signal }).catch(() => signal.throwIfAborted());
+      await clock.sleep(RETRY_MS * 2 ** attempt, signal).catch(() => signal.throwIfAborted());
     }
   }
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
-import { AppError, isAppError, within } from "@boxyard/core";
+import { AppError, type Clock, isAppError, later, systemClock, within } from "@boxyard/core";
 import { Reach } from "./reach.ts";
 import { hostOf } from "./reference.ts";
 
@@ -20,6 +20,7 @@ export interface TransportOptions {
   readonly reach?: Reach;
   /** How long a registry may be silent before its answer begins, and within a short answer; 60 s by default. */
   readonly silenceMs?: number;
+  readonly clock?: Clock;
 }
 
 export interface RequestOptions {
@@ -41,11 +42,13 @@ export interface FetchOptions extends RequestOptions {
 export class Transport {
   private readonly ca: string | undefined;
   private readonly silenceMs: number;
+  readonly clock: Clock;
   readonly reach: Reach;
 
   constructor(options: TransportOptions = {}) {
     this.ca = options.ca ?? machineAuthorities();
     this.reach = options.reach ?? new Reach();
+    this.clock = options.clock ?? systemClock;
     this.silenceMs = options.silenceMs ?? ANSWER_MS;
   }
 
@@ -59,7 +62,7 @@ export class Transport {
     // Only until the answer begins: its body may take hours.
     const silence = new AbortController();
     const sentBytes = init.body instanceof Uint8Array ? init.body.byteLength : 0;
-    const timer = setTimeout(() => silence.abort(), this.silenceMs + sentBytes / LEAST_BYTES_PER_MS);
+    const cancel = later(this.silenceMs + sentBytes / LEAST_BYTES_PER_MS, () => silence.abort(), this.clock);
     try {
       return await this.send(url, from, { ...init, signal: AbortSignal.any([signal, silence.signal]) });
     } catch (cause) {
@@ -70,7 +73,7 @@ export class Transport {
         cause,
       });
     } finally {
-      clearTimeout(timer);
+      cancel();
     }
   }
 

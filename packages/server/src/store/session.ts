@@ -207,13 +207,13 @@ export class SqliteSession implements Session {
 
 /** The result of a statement or a transaction; its error is translated, and its time is told. */
 async function watched<T>(health: StoreHealth, work: () => Promise<T>): Promise<T> {
-  const startedAt = performance.now();
+  const startedAt = health.clock.monotonic();
   try {
     return await work();
   } catch (error) {
     throw faultOf(error, health);
   } finally {
-    health.onAnswer?.(performance.now() - startedAt);
+    health.onAnswer?.(health.clock.monotonic() - startedAt);
   }
 }
 

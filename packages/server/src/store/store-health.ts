@@ -24,7 +24,7 @@ export class StoreHealth {
   /** Told how many milliseconds each statement or transaction took, the wait for its turn included. */
   onAnswer: ((ms: number) => void) | undefined;
   private current: StoreTrouble | undefined;
-  private readonly clock: Clock;
+  readonly clock: Clock;
   private readonly listeners = new Set<(trouble: StoreTrouble | undefined) => void>();
 
   constructor(clock: Clock) {

@@ -1,3 +1,4 @@
+import { TimeLimit } from "@boxyard/core";
 import type { FingerprintCheck } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
 import type { QuarantineCause } from "../events.ts";
@@ -58,8 +59,9 @@ export async function runningServer(dataDir: string): Promise<FingerprintCheck> 
   const name = "server";
   const file = readServerFile(dataDir);
   if (!file) return noServer(dataDir);
+  using limit = new TimeLimit(ANSWER_MS);
   try {
-    const response = await fetch(`${file.url}/health`, { signal: AbortSignal.timeout(ANSWER_MS) });
+    const response = await fetch(`${file.url}/health`, { signal: limit.signal });
     const text = (await response.text()).split("\n").slice(1).join(" ").trim();
     if (!response.headers.has(DEGRADED)) return { name, status: "ok", found: `It answers at ${file.url}` };
     const isLost = response.headers.get(DEGRADED) === "store_lost";

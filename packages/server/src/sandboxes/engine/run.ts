@@ -9,6 +9,7 @@ import {
   type SandboxState,
   type Step,
   type StepObserver,
+  TimeLimit,
   within,
 } from "@boxyard/core";
 import type { SandboxChange } from "../../store/index.ts";
@@ -62,8 +63,9 @@ export async function runTransition<Input, Context extends TransitionContext, Ou
   const patience = patienceOf(parts, transition.name, sandbox, () => {
     isUndone = false;
   });
+  using limit = transition.limitMs === undefined ? undefined : new TimeLimit(transition.limitMs, parts.clock);
   try {
-    await runSteps(steps, context, undo, signalOf(transition, sandbox, options), observerOf(parts, transition.name, took), patience);
+    await runSteps(steps, context, undo, signalOf(transition, sandbox, options, limit), observerOf(parts, transition.name, took), patience);
   } catch (error) {
     if (sandbox.state === transition.via && transition.onFailure === "return") {
       // If it could not be undone, the sandbox stays in `via`, as after the death of a server. The sweep gets the answer from `adopt.ts`.
@@ -170,10 +172,9 @@ const settledAs = ({ state, endAt, incarnation, settings }: Sandbox["record"]): 
 });
 
 /** Nothing aborts a removal. Any other transition is aborted by its caller, its time limit, or the sandbox's removal. */
-function signalOf({ to, limitMs }: AnyTransition, sandbox: Sandbox, { signal }: RunOptions): AbortSignal {
+function signalOf({ to }: AnyTransition, sandbox: Sandbox, { signal }: RunOptions, limit: TimeLimit | undefined): AbortSignal {
   if (to === "dead") return new AbortController().signal;
-  const limit = limitMs === undefined ? [] : [AbortSignal.timeout(limitMs)];
-  return AbortSignal.any([sandbox.interrupted, ...(signal ? [signal] : []), ...limit]);
+  return AbortSignal.any([sandbox.interrupted, ...(signal ? [signal] : []), ...(limit ? [limit.signal] : [])]);
 }
 
 /** Observers that inject faults get each point with the transition's name; the trace and the log get how long each step took. */

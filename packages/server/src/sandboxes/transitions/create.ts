@@ -1,5 +1,5 @@
 import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
-import { AppError, type Step } from "@boxyard/core";
+import { AppError, type Step, TimeLimit } from "@boxyard/core";
 import type { SandboxSpec, SnapshotRef } from "@boxyard/driver";
 import { readyOfSandbox, untilReady } from "../../ready/ready.ts";
 import {
@@ -108,10 +108,10 @@ const startCommand: Step<CreateContext> = {
       untilReady(async () => (await runProcess(agent, shell(ready.command), {}, stop)).exitCode === 0, parts.clock, stop);
     if (limitMs === undefined) return until(signal);
     // At most as long as the template says; when that is over, the create goes on as if the command were ready.
-    const over = AbortSignal.timeout(limitMs);
-    await until(AbortSignal.any([signal, over])).catch((error: unknown) => {
+    using limit = new TimeLimit(limitMs, parts.clock);
+    await until(AbortSignal.any([signal, limit.signal])).catch((error: unknown) => {
       signal.throwIfAborted();
-      if (!over.aborted) throw error;
+      if (!limit.isOver) throw error;
     });
   },
 };

@@ -1,4 +1,4 @@
-import { Cleanup, type Step } from "@boxyard/core";
+import { Cleanup, type Step, TimeLimit } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
 import type { SandboxRecord } from "../../store/index.ts";
 import { type RecordChange, recordOf, type Transition } from "../engine/transition.ts";
@@ -70,7 +70,8 @@ async function runAsBefore(context: RollbackContext): Promise<void> {
   if (!isKept || sandbox.state !== "rollingBack" || sandbox.interrupted.aborted) return;
   const notReverted: unknown[] = [];
   const undo = new Cleanup((_name, error) => notReverted.push(error));
-  const signal = AbortSignal.any([sandbox.interrupted, AbortSignal.timeout(RESUME_MS)]);
+  using limit = new TimeLimit(RESUME_MS, parts.clock);
+  const signal = AbortSignal.any([sandbox.interrupted, limit.signal]);
   const memory = keepsMemory(context);
   try {
     await context.change(withNextIncarnation(context, memory));

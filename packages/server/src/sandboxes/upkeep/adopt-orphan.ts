@@ -1,4 +1,4 @@
-import { isAppError, type TeamId, type TemplateId } from "@boxyard/core";
+import { isAppError, type TeamId, type TemplateId, TimeLimit } from "@boxyard/core";
 import type { KeptSpec, SandboxDriver } from "@boxyard/driver";
 import type { SandboxRecord, TemplateSpec } from "../../store/records.ts";
 import type { SandboxSettings } from "../../store/sandbox-settings.ts";
@@ -111,12 +111,13 @@ function settingsOf(driver: SandboxDriver, { network, labels }: KeptSpec): Sandb
  * environment. If the agent does not answer, the sandbox stays, and clients may reach it after a pause and a resume.
  */
 export async function handOver(parts: AdoptionParts, record: SandboxRecord): Promise<void> {
-  const { agent, events } = parts;
+  const { agent, events, clock } = parts;
   const { driver } = parts.placement.nodeOf(record);
   const { envVars: _, ...body } = initBodyOf(parts, record, {});
   const handle = { driver: driver.name, sandboxId: record.id, incarnation: record.incarnation };
+  using limit = new TimeLimit(HAND_OVER_MS, clock);
   try {
-    await agent.init(await driver.address(handle), record.facts.initKey, body, AbortSignal.timeout(HAND_OVER_MS));
+    await agent.init(await driver.address(handle), record.facts.initKey, body, limit.signal);
   } catch (error) {
     events.handOverFailed(record.id, error);
   }

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { FakeClock } from "@boxyard/core";
+import type { FakeAgent } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../testing/test-server.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
@@ -6,17 +8,38 @@ import { MISSES } from "./liveness.ts";
 
 // No round of its own: the tests make them.
 const never = { BOXYARD_PROBE_SECONDS: "0" };
-/** Limit of an answer: long enough for an answer on a busy machine. Each question to an agent that hangs takes this long, so most tests use `failOf`. */
+/** Limit of an answer, by the clock of the server. */
 const LIMIT_MS = 1_000;
 setDefaultTimeout(60_000);
+let clock: FakeClock;
 let s: TestServer;
 beforeEach(async () => {
-  s = await TestServer.start({ env: never, agentLimitMs: LIMIT_MS });
+  clock = new FakeClock(Date.now());
+  s = await TestServer.start({ env: never, agentLimitMs: LIMIT_MS, clock });
 });
 afterEach(() => s[Symbol.asyncDispose]());
 
 async function rounds(server: TestServer, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await server.server.liveness.once();
+}
+
+/** Waits for work during which a frozen agent is asked. The clock moves on by the limit of an answer whenever a question has come. */
+async function passing<T>(agent: FakeAgent | undefined, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  let seen = agent?.unanswered ?? 0;
+  void work
+    .catch(() => {})
+    .then(() => {
+      isDone = true;
+    });
+  await eventually("the work ends", async () => {
+    if (agent && agent.unanswered > seen) {
+      seen += 1;
+      await clock.advance(LIMIT_MS);
+    }
+    return isDone;
+  });
+  return work;
 }
 
 /** The health in a fresh sample; both endpoints of metrics must say the same. */
@@ -44,9 +67,9 @@ test("an agent that hangs is shown after three questions and can be killed; an a
   await rounds(s, MISSES);
   expect(await healthOf(sandboxID)).toBeUndefined();
   agent?.freeze();
-  await rounds(s, MISSES - 1);
+  await passing(agent, rounds(s, MISSES - 1));
   expect(await healthOf(sandboxID)).toBeUndefined();
-  await rounds(s, 1);
+  await passing(agent, rounds(s, 1));
   expect(await healthOf(sandboxID)).toBe("unresponsive");
   expect(await newestHealthOf(sandboxID)).toBe("unresponsive");
   const { logEntries } = (await s.call("GET", `/sandboxes/${sandboxID}/logs`)).body;
@@ -56,7 +79,7 @@ test("an agent that hangs is shown after three questions and can be killed; an a
   expect(await healthOf(sandboxID)).toBeUndefined();
   expect(await newestHealthOf(sandboxID)).toBeUndefined();
   agent?.freeze();
-  await rounds(s, MISSES);
+  await passing(agent, rounds(s, MISSES));
   expect((await s.call("DELETE", `/sandboxes/${sandboxID}`)).status).toBe(204);
 });
 
@@ -74,7 +97,7 @@ test("answers that went through the proxy are a sign of life: the agent is not a
 });
 
 test("with the policy kill the sandbox is removed", async () => {
-  await using strict = await TestServer.start({ env: { ...never, BOXYARD_ON_UNRESPONSIVE: "kill" }, agentLimitMs: LIMIT_MS });
+  await using strict = await TestServer.start({ env: { ...never, BOXYARD_ON_UNRESPONSIVE: "kill" }, agentLimitMs: LIMIT_MS, clock });
   const { sandboxID } = await strict.create();
   failOf(strict, sandboxID);
   await rounds(strict, MISSES);
@@ -85,7 +108,7 @@ test("with the policy kill the sandbox is removed", async () => {
 describe("with the policy restart", () => {
   let strict: TestServer;
   beforeEach(async () => {
-    strict = await TestServer.start({ env: { ...never, BOXYARD_ON_UNRESPONSIVE: "restart" }, agentLimitMs: LIMIT_MS });
+    strict = await TestServer.start({ env: { ...never, BOXYARD_ON_UNRESPONSIVE: "restart" }, agentLimitMs: LIMIT_MS, clock });
   });
   afterEach(() => strict[Symbol.asyncDispose]());
 
@@ -118,9 +141,9 @@ describe("with the policy restart", () => {
     sandboxOf(id)?.files.set("/kept", "yes");
     const agent = sandboxOf(id)?.agent;
     agent?.freeze();
-    const frozenAt = Date.now();
-    await rounds(strict, MISSES);
-    await lastEvent(id, "booted_anew");
+    const frozenAt = clock.now();
+    await passing(agent, rounds(strict, MISSES));
+    await passing(agent, lastEvent(id, "booted_anew"));
     const { startedAt: _, endAt, ...same } = before;
     const after = await detailOf(id);
     expect(after).toMatchObject(same);
@@ -182,7 +205,15 @@ describe("with the policy restart", () => {
     failOf(strict, other);
     await rounds(strict, MISSES);
     await lastEvent(other, "boot_anew_failed");
-    await strict.server.liveness.stop();
+    const stopped = strict.server.liveness.stop();
+    let isStopped = false;
+    void stopped.then(() => {
+      isStopped = true;
+    });
+    await eventually("it stops, five seconds later", async () => {
+      await clock.advance(LIMIT_MS);
+      return isStopped;
+    });
     strict.world.faults.clear();
     const { engine, sandbox } = engineOf(id);
     await engine.inTurn(sandbox, async () => {});

@@ -1,4 +1,4 @@
-import { AppError, atPoint, isAppError, isUuid, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
+import { AppError, atPoint, isAppError, isUuid, later, Rounds, SerialQueues, type TeamId, type TemplateId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { DriverCapabilities } from "@boxyard/driver";
 import type { StartBuild } from "@boxyard/spec/platform";
@@ -217,10 +217,8 @@ export class Builds {
     const { clock, logger } = this.deps;
     const startedAt = clock.monotonic();
     const limit = new AbortController();
-    const timer = setTimeout(
-      () => limit.abort(new BuildFailure(`The build took longer than ${BUILD_LIMIT_MS / 60_000} minutes`)),
-      BUILD_LIMIT_MS,
-    );
+    const tooLong = () => limit.abort(new BuildFailure(`The build took longer than ${BUILD_LIMIT_MS / 60_000} minutes`));
+    const cancelLimit = later(BUILD_LIMIT_MS, tooLong, clock);
     const signal = AbortSignal.any([cancel.signal, limit.signal]);
     // Held until the result is written, so that no layer is collected before.
     using pin = this.deps.pins.hold([]);
@@ -244,7 +242,7 @@ export class Builds {
         "template not built",
       );
     } finally {
-      clearTimeout(timer);
+      cancelLimit();
     }
   }
 

@@ -1,4 +1,4 @@
-import { AppError, isAppError, Semaphore, type TeamId } from "@boxyard/core";
+import { AppError, type Clock, isAppError, Semaphore, type TeamId, TimeLimit } from "@boxyard/core";
 import type { TriggersOf } from "@boxyard/spec/platform";
 import type { Templates } from "../../templates.ts";
 import { templateOfImage } from "../order/read-order.ts";
@@ -16,6 +16,7 @@ const MAX_PER_TEAM = 32;
 export interface TriggersDeps {
   readonly templates: Templates;
   readonly images: Pick<ImageSource, "triggers">;
+  readonly clock?: Clock;
   /** How long a request may take, its wait for a place included; 30 s by default. */
   readonly limitMs?: number;
 }
@@ -68,7 +69,8 @@ export class Triggers {
   }
 
   private async ask(image: string, { fromImageRegistry: access }: TriggersOf, ofTeam: Semaphore, signal: AbortSignal): Promise<string[]> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.deps.limitMs ?? ASK_LIMIT_MS)]);
+    using time = new TimeLimit(this.deps.limitMs ?? ASK_LIMIT_MS, this.deps.clock);
+    const limit = AbortSignal.any([signal, time.signal]);
     try {
       // The team's place first: a request that waits for that must not hold a place of all teams.
       using _ofTeam = await ofTeam.enter(limit);

@@ -1,5 +1,5 @@
 import type { ProcessEnd } from "@boxyard/agent-client";
-import { type Clock, plainCommand } from "@boxyard/core";
+import { type Clock, plainCommand, TimeLimit } from "@boxyard/core";
 import type { Restrictions } from "@boxyard/driver";
 import { tarEnd, tarHeader, tarPadding } from "@boxyard/spec/tar";
 import { LISTENING_SCRIPT, parseListening } from "../../../ready/probe-scripts.ts";
@@ -117,7 +117,8 @@ async function waitFor(commands: ReadyCommands, ask: Ask, { session, log, clock 
   );
   if (ready.kind === "time") return clock.sleep(Math.min(ready.ms, READY_LIMIT_MS), signal);
   const { command, what } = ready;
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
+  using time = new TimeLimit(READY_LIMIT_MS, clock);
+  const limit = AbortSignal.any([signal, time.signal]);
   const told = (seconds: number) => say(`Still waiting after ${seconds} s: ${what}`);
   await untilReady(() => ask(command, limit), clock, limit, told).catch((error: unknown) => {
     session.signal.throwIfAborted();

@@ -1,5 +1,5 @@
 import type { Clock } from "@boxyard/core";
-import { withoutTrailing } from "@boxyard/core";
+import { later, withoutTrailing } from "@boxyard/core";
 import type { BuildLogLevel, BuildLogLine, TemplateStore } from "../../../store/index.ts";
 
 const FLUSH_MS = 100;
@@ -25,7 +25,7 @@ export class BuildLog {
   private chars = 0;
   /** True when the log has its limit: only warnings and errors are kept. */
   private isFull = false;
-  private timer: Timer | undefined;
+  private cancelFlush: (() => void) | undefined;
   private writing: Promise<void> = Promise.resolve();
   private failure: unknown;
 
@@ -48,7 +48,7 @@ export class BuildLog {
     const text = (isCut ? cut : message).slice(0, MAX_LINE_LENGTH);
     this.pending.push({ at: this.clock.now(), level, message: text, ...(step === undefined ? {} : { step }) });
     this.pendingChars += text.length;
-    this.timer ??= setTimeout(() => void this.flush().catch(() => {}), FLUSH_MS);
+    this.cancelFlush ??= later(FLUSH_MS, () => void this.flush().catch(() => {}), this.clock);
   }
 
   /** To be awaited before more output is read: a command can print quicker than the store writes. Never throws. */
@@ -58,8 +58,8 @@ export class BuildLog {
 
   /** Writes the pending lines. Throws when the store fails. */
   async flush(): Promise<void> {
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    this.cancelFlush?.();
+    this.cancelFlush = undefined;
     this.writing = this.writing.then(() => this.write());
     await this.writing;
     if (this.failure !== undefined) throw this.failure;
