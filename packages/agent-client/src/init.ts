@@ -95,6 +95,17 @@ export class AgentClient {
     return (await statusOf(address, "health", {}, time, signal)) === 204;
   }
 
+  /**
+   * Milliseconds since a command of the sandbox wrote its last output, as its agent says; undefined when there was none, the agent is older, or does not
+   * answer within `limitMs`.
+   */
+  async outputAgeMs(address: AgentAddress, accessToken: string, limitMs: number, signal: AbortSignal): Promise<number | undefined> {
+    const request = { headers: { "X-Access-Token": accessToken } };
+    using time = new TimeLimit(limitMs, this.clock);
+    const age = (await answerOf(address, "metrics", request, time, signal))?.headers.get("x-output-age-ms");
+    return age && /^\d{1,15}$/.test(age) ? Number(age) : undefined;
+  }
+
   private async attempt(
     address: AgentAddress,
     initKey: string,
@@ -115,13 +126,17 @@ export class AgentClient {
 }
 
 /** One request whose answer may be hostile: no redirect is followed, no body is read. Undefined when no answer comes before `time` is over. */
-async function statusOf(
+async function statusOf(...call: Parameters<typeof answerOf>): Promise<number | undefined> {
+  return (await answerOf(...call))?.status;
+}
+
+async function answerOf(
   { host, agentPort }: AgentAddress,
   path: string,
   request: RequestInit,
   time: TimeLimit,
   signal: AbortSignal,
-): Promise<number | undefined> {
+): Promise<Pick<Response, "status" | "headers"> | undefined> {
   try {
     const limit = AbortSignal.any([signal, time.signal]);
     const response = await fetch(`http://${host}:${agentPort}/${path}`, {
@@ -131,7 +146,7 @@ async function statusOf(
       signal: limit,
     });
     void response.body?.cancel().catch(() => {});
-    return response.status;
+    return response;
   } catch {
     return undefined;
   }

@@ -51,13 +51,15 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
   const oomKills = new CgroupOomCounter([`${config.cgroupRoot}/memory.events`, `${config.cgroupV1Root}/memory/memory.oom_control`]);
   const cgroups = new CommandCgroups(config.cgroupRoot);
   const launcher = new Launcher(config.launchPath);
+  const shares = new OutputShares();
+  const outputAgeMs = () => (shares.lastOutputAt === undefined ? undefined : Math.max(0, clock.now() - shares.lastOutputAt));
   const process = processHandlers(ctx, new Commands(clock, journal), {
     state,
     clock,
     cgroups,
     oomKills,
     launcher,
-    shares: new OutputShares(),
+    shares,
   });
   return {
     ctx,
@@ -65,7 +67,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
       http: [
         healthRoute,
         envsRoute(state),
-        metricsRoute(usage),
+        metricsRoute(usage, outputAgeMs),
         logRoute(log),
         journalRoute(journal),
         initRoute({ ...config, state, freezer, oomKills, bodies: ctx.bodies, initKey, onReady: () => launcher.warmUp() }),

@@ -43,6 +43,8 @@ export interface ServerConfig {
   readonly teamLimits: LimitValues;
   /** Seconds between two health checks of an agent; 0: none. */
   readonly probeSeconds: number;
+  /** Percent of one processor above which a sandbox is not idle. */
+  readonly idleCpuPercent: number;
   readonly onUnresponsive: "none" | "kill" | "restart";
   /** Minutes for which sandboxes that the store does not know are kept. */
   readonly orphanMinutes: number;
@@ -180,6 +182,7 @@ const Env = z.object({
       return limits ?? {};
     }),
   BOXYARD_PROBE_SECONDS: count(0).default(30),
+  BOXYARD_IDLE_CPU_PERCENT: count(0).max(100, "must be at most 100").default(5),
   BOXYARD_ON_UNRESPONSIVE: z.enum(["none", "kill", "restart"]).default("none"),
   BOXYARD_ORPHAN_MINUTES: count(1).max(10_080, "must be at most 10080").default(60),
   BOXYARD_START_FROM_MEMORY: z.enum(["on", "off"]).default("on"),
@@ -241,6 +244,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
       ...e.BOXYARD_TEAM_LIMITS,
     },
     probeSeconds: e.BOXYARD_PROBE_SECONDS,
+    idleCpuPercent: e.BOXYARD_IDLE_CPU_PERCENT,
     onUnresponsive: e.BOXYARD_ON_UNRESPONSIVE,
     orphanMinutes: e.BOXYARD_ORPHAN_MINUTES,
     startsFromMemory: e.BOXYARD_START_FROM_MEMORY === "on",

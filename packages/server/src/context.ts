@@ -20,7 +20,7 @@ import { assembleMetrics } from "./metrics/assemble.ts";
 import { observe } from "./prometheus/collect.ts";
 import { Instruments } from "./prometheus/instruments.ts";
 import { type Front, NO_COUNTS } from "./proxy/front.ts";
-import { RouteTable } from "./proxy/route-table.ts";
+import { type Route, RouteTable } from "./proxy/route-table.ts";
 import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { Admission } from "./sandboxes/create/admission.ts";
@@ -56,6 +56,7 @@ import { adoptAll } from "./sandboxes/upkeep/restart.ts";
 import { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
+import { UseWatch } from "./sandboxes/upkeep/use-watch.ts";
 import { TeamSecrets } from "./secrets/team-secrets.ts";
 import { resourcesOf, type Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
@@ -138,14 +139,14 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const { limits } = access;
   const own: Own = {};
   const agent = new AgentClient(clock, agentLimitMs);
-  const routes = new RouteTable((route) => own.front?.forget(route));
+  const { routes, use } = routing({ config, clock, agent, tokens }, (route) => own.front?.forget(route));
   const sandboxes = new LivingSandboxes();
   const { sandboxLogs, guests } = logsOf({ store, clock, logger, sandboxes, routes, tokens });
   const events = new Events(logger, sandboxLogs);
   const admission = admissionOf({ config, store, placement, clock, sandboxes, limits });
   const { metering, history, ...metrics } = await assembleMetrics({ store, clock });
   const instruments = new Instruments();
-  const measuring = { metering, timings: instruments };
+  const measuring = { metering, timings: instruments, use };
   const engine = engineOf(
     { store, placement, clock, routes, agent, tokens, portLinks, events, authorities, sandboxes, admission, ...measuring },
     options,
@@ -162,7 +163,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const building = { buildSandboxes, secrets, settings: buildSettings, ...(observer && { observer }) };
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, limits, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
-  const sampler = new Sampler({ sandboxes, clock, liveness, logger, ...metrics });
+  const sampler = new Sampler({ sandboxes, clock, liveness, use, logger, ...metrics });
   const operations = new Operations(
     { store, events, clock, ...(observer && { observer }) },
     {
@@ -174,7 +175,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
   const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations };
   const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, guests };
-  const service = new SandboxService(serving);
+  const service = new SandboxService({ ...serving, routes });
   const context: ServerContext = {
     config,
     logger,
@@ -188,7 +189,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     nodes: new Nodes({ placement, sandboxes, service, store }),
     ...{ resizing: new Resizing({ engine, admission }), portUrls: new PortUrls({ engine, routes, portLinks, clock }) },
     named: new NamedSandboxes({ engine, sandboxes: service, clock }),
-    observations: new Observations({ ...serving, history, liveness, logs: sandboxLogs }),
+    observations: new Observations({ ...serving, routes, history, liveness, logs: sandboxLogs }),
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
@@ -213,6 +214,16 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   };
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
   return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, metrics, liveness, sweep, guests };
+}
+
+/** The routes to sandboxes, and what notes their use that is no request. */
+function routing(
+  { config, ...parts }: Pick<ServerOptions, "config"> & { clock: Clock; agent: AgentClient; tokens: Tokens },
+  forget: (route: Route) => void,
+) {
+  const routes = new RouteTable(forget, () => parts.clock.now());
+  const touch = ({ id }: { readonly id: string }) => routes.find(id)?.flights.touch();
+  return { routes, use: new UseWatch({ ...parts, cpuPercent: config.idleCpuPercent, touch }) };
 }
 
 const tokensOf = (seed: string, clock: Clock) => ({ tokens: new Tokens(seed), portLinks: new PortLinks(seed, clock) });

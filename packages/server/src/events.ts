@@ -1,7 +1,7 @@
 import { isAppError, type StepObserver } from "@boxyard/core";
 import { type Logger, ownCpuMs } from "@boxyard/core/node";
 import type { SandboxLogs } from "./logs/sandbox-logs.ts";
-import type { BuildLogLevel, EndCause, PauseMode, SandboxRecord, StoreTrouble } from "./store/index.ts";
+import type { BuildLogLevel, EndCause, PauseCause, PauseMode, SandboxRecord, StoreTrouble } from "./store/index.ts";
 
 /**
  * One method for each event of a sandbox; each writes one line to the server's log. Events that concern the owner and change no state also write
@@ -32,7 +32,7 @@ export class Events {
   createFailed(sandboxId: string, error: unknown): void {
     this.logger.warn({ sandboxId, err: error }, "sandbox not created");
   }
-  paused(of: Subject, facts: { mode: PauseMode; totalMs: number; steps: Readonly<Record<string, number>> }): void {
+  paused(of: Subject, facts: { mode: PauseMode; cause: PauseCause; totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ ...named(of), ...facts }, "sandbox paused");
   }
   pauseFailed(of: Subject, error: unknown): void {

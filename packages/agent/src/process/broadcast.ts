@@ -64,6 +64,7 @@ export class Broadcast<End> {
 
   append(kind: OutputKind, bytes: Uint8Array): void {
     if (this.ending) return;
+    this.bounds.wrote?.(this.clock.now());
     this.log.append(kind, bytes, this.slowest()?.offset);
     for (const reader of this.readers) reader.wake();
   }

@@ -6,6 +6,8 @@ export interface OutputBounds {
   readonly logBytes: number;
   /** How far a reader may be behind a quicker one. */
   readonly behindBytes: number;
+  /** Called for each piece of output. */
+  wrote?(now: number): void;
 }
 
 /** The bounds of a single command. */
@@ -14,6 +16,12 @@ export const ALONE: OutputBounds = { logBytes: LIMITS.outputLogBytes, behindByte
 /** Bounds for the outputs of all running commands, which share totals evenly. */
 export class OutputShares implements OutputBounds {
   private count = 0;
+  /** Wall time in milliseconds of the last output of any command; undefined before the first. */
+  lastOutputAt: number | undefined;
+
+  wrote(now: number): void {
+    this.lastOutputAt = now;
+  }
 
   get logBytes(): number {
     return this.share(LIMITS.outputLogBytes, LIMITS.outputLogLeast, LIMITS.outputLogsBytes);

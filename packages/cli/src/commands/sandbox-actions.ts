@@ -12,6 +12,7 @@ import { checkName, resolveSandbox } from "../sandbox-ref.ts";
 
 export interface CreateOptions extends SizeOptions {
   readonly timeout: number;
+  readonly idleTimeout?: number;
   readonly env?: Record<string, string>;
   readonly envSecret?: Record<string, string>;
   readonly metadata?: Record<string, string>;
@@ -48,6 +49,7 @@ export async function create(template: string | undefined, options: CreateOption
     ...target,
     template: template ?? "base",
     timeoutMs: options.timeout * 1000,
+    ...(options.idleTimeout ? { idleTimeoutMs: options.idleTimeout * 1000 } : {}),
     envs: options.env,
     envSecrets: options.envSecret,
     ...name,
@@ -79,14 +81,17 @@ export async function list(options: ListOptions, context: CliContext): Promise<v
     info.name ?? info.templateId,
     info.state,
     duration(now - info.startedAt.getTime()),
-    info.state === "running" ? duration(info.endAt.getTime() - now) : "-",
+    info.state === "running" ? duration((info.idleEndAt ?? info.endAt).getTime() - now) : "-",
+    info.idleSince ? duration(now - info.idleSince.getTime()) : "-",
     `${info.cpuCount}`,
     bytes(info.memoryMB * 1024 * 1024),
     pairs(info.metadata),
   ];
-  const head = ["SANDBOX", "NAME", "TEMPLATE", "STATE", "AGE", "ENDS IN", "CPUS", "MEMORY", "METADATA"];
+  const head = ["SANDBOX", "NAME", "TEMPLATE", "STATE", "AGE", "ENDS IN", "IDLE", "CPUS", "MEMORY", "METADATA"];
   await context.output.line(table([head, ...found.map(row)]));
 }
+
+const PAUSE_CAUSES = { requested: "it was asked for", idle: "it was idle for too long", timeout: "its time was up" } as const;
 
 export async function info(text: string, options: { json?: boolean }, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context, connectionToRead);
@@ -99,6 +104,10 @@ export async function info(text: string, options: { json?: boolean }, context: C
     ["state", found.health ? `${found.state}, unresponsive: its agent no longer answers` : found.state],
     ["started", found.startedAt.toISOString()],
     [found.state === "paused" ? "paused" : "ends", found.endAt.toISOString()],
+    ...(found.pauseCause ? [["paused because", PAUSE_CAUSES[found.pauseCause]]] : []),
+    ...(found.idleTimeoutMs === undefined ? [] : [["idle timeout", duration(found.idleTimeoutMs)]]),
+    ...(found.idleSince ? [["idle since", found.idleSince.toISOString()]] : []),
+    ...(found.idleEndAt ? [["ends idle", found.idleEndAt.toISOString()]] : []),
     ...(found.lifecycle ? [["timeout", found.lifecycle.onTimeout + (found.lifecycle.autoResume ? ", auto-resume" : "")]] : []),
     ["cpus", String(found.cpuCount)],
     ["memory", bytes(found.memoryMB * 1024 * 1024)],
@@ -184,6 +193,12 @@ export async function timeout(text: string, seconds: number, context: CliContext
   const { id, target } = await named(text, context);
   await Sandboxes.setTimeout(id, seconds * 1000, target);
   context.output.note(`sandbox ${id} ends in ${duration(seconds * 1000)}`);
+}
+
+export async function idleTimeout(text: string, seconds: number, context: CliContext): Promise<void> {
+  const { id, target } = await named(text, context);
+  await Sandboxes.setIdleTimeout(id, seconds === 0 ? undefined : seconds * 1000, target);
+  context.output.note(seconds === 0 ? `sandbox ${id} may be idle` : `sandbox ${id} may be idle for ${duration(seconds * 1000)}`);
 }
 
 export async function rename(text: string, name: string, context: CliContext): Promise<void> {

@@ -17,7 +17,8 @@ With --auto-resume a request to it does too.
 Examples:
   $ boxyard sandbox create
   $ boxyard sandbox create base --timeout 1h --metadata task=42
-  $ boxyard sandbox create --timeout 15m --on-timeout pause --auto-resume`;
+  $ boxyard sandbox create --timeout 15m --on-timeout pause --auto-resume
+  $ boxyard sandbox create --timeout 8h --idle-timeout 10m --on-timeout pause`;
 
 export function configure(command: Command, context: CliContext): void {
   command.description("Create, list, look at and end sandboxes.");
@@ -40,6 +41,13 @@ export function configure(command: Command, context: CliContext): void {
     .description("Set how long a sandbox lives from now on; longer or shorter than before.")
     .addHelpText("after", "\nExamples:\n  $ boxyard sandbox timeout SANDBOX 2h")
     .action((id: string, seconds: number) => actions.timeout(id, seconds, context));
+
+  command
+    .command("idle-timeout <sandbox>")
+    .argument("<seconds>", "seconds, or 15m, 2h; 0: none", parseSeconds)
+    .description("Set how long a sandbox may be idle, from now on, before it ends or is paused.")
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox idle-timeout SANDBOX 10m")
+    .action((id: string, seconds: number) => actions.idleTimeout(id, seconds, context));
 
   command
     .command("rename <sandbox> <name>")
@@ -119,6 +127,7 @@ function configureCreate(command: Command, context: CliContext): void {
     .description("Create a sandbox and print its id.")
     .option("--timeout <seconds>", "lifetime: seconds, or 15m, 2h", parseSeconds, 300)
     .addOption(new Option("--on-timeout <action>", "what happens at the end of the lifetime (default: kill)").choices(ON_TIMEOUT))
+    .option("--idle-timeout <seconds>", "the end comes when nothing has used it for so long: seconds, or 15m, 2h", parseSeconds)
     .option("--auto-resume", "resume it, while it is paused, when a request comes for it")
     .option("-e, --env <KEY=VALUE>", "environment variable of every command, repeatable", collectEnv(context.config.env))
     .option(

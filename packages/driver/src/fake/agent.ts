@@ -58,6 +58,8 @@ export class FakeAgent {
   isHealthy = true;
   /** How many requests have come while it was frozen. */
   unanswered = 0;
+  /** How long ago a command wrote its last output, as `/metrics` says; undefined: never. */
+  outputAgeMs: number | undefined;
   private frozen: { wait: Promise<void>; thaw: () => void } | undefined;
   private readonly server: Bun.Server<undefined>;
   private readonly options: FakeAgentOptions;
@@ -130,16 +132,11 @@ export class FakeAgent {
     if (pathname === "/init") return this.init(request);
     if (pathname === "/freeze" || pathname === "/unfreeze") return this.stopCommands(pathname === "/freeze");
     if (pathname === "/metrics") {
-      return Response.json({
-        ts: 1,
-        cpu_count: 2,
-        cpu_used_pct: 12.5,
-        mem_total: 100,
-        mem_used: 50,
-        mem_cache: 10,
-        disk_used: 5,
-        disk_total: 500,
-      });
+      const headers: Record<string, string> = this.outputAgeMs === undefined ? {} : { "X-Output-Age-Ms": String(this.outputAgeMs) };
+      return Response.json(
+        { ts: 1, cpu_count: 2, cpu_used_pct: 12.5, mem_total: 100, mem_used: 50, mem_cache: 10, disk_used: 5, disk_total: 500 },
+        { headers },
+      );
     }
     if (pathname === "/boxyard/journal" && this.journal) return this.journal(Number(new URL(request.url).searchParams.get("after")));
     if (pathname === "/process.Process/Start") return this.startProcess(request);

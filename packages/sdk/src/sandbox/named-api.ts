@@ -2,7 +2,7 @@ import type * as wire from "@boxyard/spec/platform-types";
 import type { ApiClient } from "../connection/api-client.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
 import { text, unchecked } from "../connection/unchecked.ts";
-import { type CreateOptions, createBody, NO_SANDBOX, type SandboxResources, sandboxPath } from "./sandbox-api.ts";
+import { type CreateOptions, createBody, lifetimeSeconds, NO_SANDBOX, type SandboxResources, sandboxPath } from "./sandbox-api.ts";
 import { accessFromJson, infoFromJson, type SandboxAccess, type SandboxInfo } from "./sandbox-info.ts";
 
 /** How `getOrCreate` got the sandbox. */
@@ -84,6 +84,19 @@ export function renameSandbox(api: ApiClient, id: string, name: string, options:
     repeatable: true,
     options,
     body: { name } satisfies wire.SandboxUpdate,
+    read: async () => undefined,
+  });
+}
+
+export function setSandboxIdleTimeout(api: ApiClient, id: string, ms: number | undefined, options: RequestOptions): Promise<void> {
+  return api.send({
+    method: "PATCH",
+    path: sandboxPath(id),
+    what: `set idle timeout of sandbox ${id}`,
+    notFoundReason: NO_SANDBOX,
+    repeatable: true,
+    options,
+    body: { idleTimeout: lifetimeSeconds(ms ?? 0) } satisfies wire.SandboxUpdate,
     read: async () => undefined,
   });
 }

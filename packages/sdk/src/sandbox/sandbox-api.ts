@@ -58,6 +58,8 @@ export interface CreateOptions {
   readonly resources?: SandboxResources | undefined;
   /** Lifetime in milliseconds from now. Default 300000; `setTimeout` changes it. */
   readonly timeoutMs?: number | undefined;
+  /** It ends, or is paused, also when nothing has used it for so many milliseconds: no request, output of a command or work of its processors. Default: never. */
+  readonly idleTimeoutMs?: number | undefined;
   /** Your own keys and values; `list` can filter by them. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Environment variables of every command. */
@@ -132,6 +134,7 @@ export function createBody(opts: Omit<CreateOptions, "name" | "idempotencyKey">)
     templateID: opts.template ?? "base",
     timeout: lifetimeSeconds(opts.timeoutMs ?? 300_000),
     ...(opts.resources ? { resources: opts.resources } : {}),
+    ...(opts.idleTimeoutMs === undefined ? {} : { idleTimeout: lifetimeSeconds(opts.idleTimeoutMs) }),
     ...(opts.metadata ? { metadata: opts.metadata } : {}),
     ...(opts.envs ? { envVars: opts.envs } : {}),
     ...(opts.envSecrets ? { envSecrets: opts.envSecrets } : {}),

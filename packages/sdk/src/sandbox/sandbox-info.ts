@@ -17,6 +17,12 @@ export interface SandboxInfo {
   readonly startedAt: Date;
   /** End of the lifetime; for a paused sandbox, the time of the pause. */
   readonly endAt: Date;
+  /** For how many milliseconds it may be idle; absent: for all its lifetime. */
+  readonly idleTimeoutMs?: number;
+  /** When it was used last; absent without `idleTimeoutMs`, while a request to it is in flight, and while it does not run. */
+  readonly idleSince?: Date;
+  /** When it ends if nothing uses it; present when `idleSince` is. */
+  readonly idleEndAt?: Date;
   readonly cpuCount: number;
   readonly memoryMB: number;
   readonly diskSizeMB: number;
@@ -29,6 +35,8 @@ export interface SandboxInfo {
   readonly lifecycle?: { readonly onTimeout: "kill" | "pause"; readonly autoResume: boolean };
   /** Set if the sandbox runs and its agent no longer answers. Only `getInfo` returns it. */
   readonly health?: "unresponsive";
+  /** Why it was paused. Only `getInfo` returns it, of a paused sandbox. */
+  readonly pauseCause?: "requested" | "idle" | "timeout";
 }
 
 /** A sample of a sandbox's CPU, memory and disk use. Sizes are in bytes. */
@@ -97,7 +105,7 @@ export function snapshotFromJson(value: unknown): SnapshotInfo {
 }
 
 export function infoFromJson(value: unknown): SandboxInfo {
-  const json = unchecked<wire.ListedSandbox & Pick<wire.SandboxDetail, "health" | "lifecycle">>(value);
+  const json = unchecked<wire.ListedSandbox & Pick<wire.SandboxDetail, "health" | "lifecycle" | "pauseCause">>(value);
   const alias = text(json.alias);
   const own = text(json.name);
   return {
@@ -108,6 +116,9 @@ export function infoFromJson(value: unknown): SandboxInfo {
     state: json.state === "paused" ? "paused" : "running",
     startedAt: new Date(required(text(json.startedAt), "startedAt")),
     endAt: new Date(required(text(json.endAt), "endAt")),
+    ...(typeof json.idleTimeout === "number" && { idleTimeoutMs: json.idleTimeout * 1000 }),
+    ...dateOf("idleSince", json.idleSince),
+    ...dateOf("idleEndAt", json.idleEndAt),
     cpuCount: Number(json.cpuCount ?? 0),
     memoryMB: Number(json.memoryMB ?? 0),
     diskSizeMB: Number(json.diskSizeMB ?? 0),
@@ -116,8 +127,17 @@ export function infoFromJson(value: unknown): SandboxInfo {
     envdVersion: text(json.envdVersion) ?? "",
     ...(json.lifecycle ? { lifecycle: lifecycleFromJson(json.lifecycle) } : {}),
     ...(json.health === "unresponsive" && { health: "unresponsive" }),
+    ...causeOf(text(json.pauseCause)),
   };
 }
+
+const dateOf = (name: string, value: unknown) => {
+  const at = text(value);
+  return at === undefined ? {} : { [name]: new Date(at) };
+};
+
+const causeOf = (cause: string | undefined): Pick<SandboxInfo, "pauseCause"> =>
+  cause === "requested" || cause === "idle" || cause === "timeout" ? { pauseCause: cause } : {};
 
 function lifecycleFromJson(value: unknown): NonNullable<SandboxInfo["lifecycle"]> {
   const json = unchecked<wire.SandboxDetail["lifecycle"]>(value);

@@ -124,6 +124,11 @@ export class Sandbox extends SandboxPorts {
     return Sandboxes.setTimeout(sandboxId, timeoutMs, opts);
   }
 
+  /** Sets a sandbox's idle time by id; see {@link Sandbox.setIdleTimeout}. */
+  static setIdleTimeout(sandboxId: string, idleTimeoutMs: number | undefined, opts: ConnectionOptions = {}): Promise<void> {
+    return Sandboxes.setIdleTimeout(sandboxId, idleTimeoutMs, opts);
+  }
+
   /** Gives a sandbox another name; an empty one takes its name away. Throws `ConflictError`, reason `sandbox_name_taken`, if another sandbox has the name. */
   static rename(sandboxId: string, name: string, opts: ConnectionOptions = {}): Promise<void> {
     return Sandboxes.rename(sandboxId, name, opts);
@@ -245,6 +250,11 @@ export class Sandbox extends SandboxPorts {
   /** Takes a snapshot of the sandbox, including memory. The sandbox keeps running. `Sandbox.create(snapshotId)` creates sandboxes from the snapshot. */
   createSnapshot(opts: RequestOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
     return snapshots.createSnapshot(this.api, this.sandboxId, opts, opts);
+  }
+
+  /** Sets for how many milliseconds, from now on, the sandbox may be idle before it ends or is paused; undefined: for all its lifetime. */
+  setIdleTimeout(idleTimeoutMs: number | undefined, opts: RequestOptions = {}): Promise<void> {
+    return names.setSandboxIdleTimeout(this.api, this.sandboxId, idleTimeoutMs, opts);
   }
 
   /**

@@ -29,6 +29,9 @@ export const Sandboxes = {
   setTimeout: (id: string, timeoutMs: number, opts: ConnectionOptions = {}): Promise<void> =>
     calls.setSandboxTimeout(apiOf(opts), id, timeoutMs, {}),
 
+  setIdleTimeout: (id: string, idleTimeoutMs: number | undefined, opts: ConnectionOptions = {}): Promise<void> =>
+    names.setSandboxIdleTimeout(apiOf(opts), id, idleTimeoutMs, {}),
+
   /** Throws `NotFoundError`, reason `sandbox_not_found`. */
   getInfoByName: (name: string, opts: ConnectionOptions = {}): Promise<SandboxInfo> => names.getSandboxInfoByName(apiOf(opts), name, {}),
 

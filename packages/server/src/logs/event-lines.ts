@@ -1,4 +1,4 @@
-import type { EndCause, SandboxLogLine, SandboxRecord, StoreEvent } from "../store/index.ts";
+import type { EndCause, PauseCause, SandboxLogLine, SandboxRecord, StoreEvent } from "../store/index.ts";
 
 /** Why a sandbox ended, in words for its owner. */
 const CAUSES: Readonly<Record<EndCause, string>> = {
@@ -16,9 +16,16 @@ const CAUSES: Readonly<Record<EndCause, string>> = {
   unfinished: "the server ended while it was being made",
   released: "the operator removed all sandboxes",
   setup_abandoned: "the client that prepared it under its name has gone",
+  idle: "it was idle for too long",
   owner_gone: "the server that built in it ended",
 };
-const ORDERLY: ReadonlySet<unknown> = new Set(["requested", "timeout", "released"]);
+/** Why a sandbox was paused, behind a comma. */
+const PAUSES: Readonly<Record<PauseCause, string>> = {
+  requested: "",
+  idle: ", because it was idle for too long",
+  timeout: ", because its time was up",
+};
+const ORDERLY: ReadonlySet<unknown> = new Set(["requested", "timeout", "idle", "released"]);
 
 export type LogText = Pick<SandboxLogLine, "level" | "message" | "fields">;
 
@@ -37,7 +44,12 @@ export function lineOf(event: StoreEvent, record: SandboxRecord, ms: number | un
   const took = ms === undefined ? {} : { ms: String(ms) };
   if (event.action === "sandbox.paused") {
     const what = record.settings.pauseMode === "filesystem" ? "with its disk only" : "with its memory";
-    return { level: "info", message: `Sandbox paused ${what}`, fields: { event: "paused", ...took } };
+    const { pauseCause = "requested" } = record.settings;
+    return {
+      level: "info",
+      message: `Sandbox paused ${what}${PAUSES[pauseCause]}`,
+      fields: { event: "paused", cause: pauseCause, ...took },
+    };
   }
   if (event.action !== "sandbox.running") return endLine(event.after?.reason);
   if (event.before?.state === "resuming") return { level: "info", message: "Sandbox resumed", fields: { event: "resumed", ...took } };

@@ -20,7 +20,7 @@ export interface Route {
   /** Connects to a port on a loopback address inside; resolves with undefined when nothing listens there. Absent where the driver cannot do it. */
   readonly inside?: ConnectInside;
   /** Requests in flight, which end with this incarnation. */
-  readonly flights: Set<Flight>;
+  readonly flights: Flights;
   /** How many answers of the agent have come through the proxy: a sign of life. */
   agentAnswers: number;
   /**
@@ -48,6 +48,35 @@ export interface Flight {
   cut(): void;
 }
 
+/** The requests in flight to one incarnation, and when it was used last. */
+export class Flights extends Set<Flight> {
+  private readonly now: () => number;
+  private usedAt: number;
+
+  /** `now`: wall time in milliseconds. */
+  constructor(now: () => number) {
+    super();
+    this.now = now;
+    this.usedAt = now();
+  }
+
+  /** Wall time of the last use: now, while a request is in flight. */
+  get lastUse(): number {
+    return this.size > 0 ? this.now() : this.usedAt;
+  }
+
+  /** Something that is no request uses the sandbox now. */
+  touch(): void {
+    this.usedAt = this.now();
+  }
+
+  /** The end of a request is the one thing that is noted of it: while it is in flight, the sandbox is in use. */
+  override delete(flight: Flight): boolean {
+    this.usedAt = this.now();
+    return super.delete(flight);
+  }
+}
+
 export type RouteFacts = Omit<Route, "flights" | "agentAnswers" | "ending">;
 
 /** Every sandbox that requests can reach or wake, in memory only. The engine writes the table; the proxy reads it, and never asks the store. */
@@ -58,9 +87,12 @@ export class RouteTable {
   /** Whether a sandbox has ended, and another has its name now. */
   isReplaced: (sandboxId: string) => boolean = () => false;
   private readonly onRemoved: (route: Route) => void;
+  private readonly now: () => number;
 
-  constructor(onRemoved: (route: Route) => void = () => {}) {
+  /** `now`: wall time in milliseconds. */
+  constructor(onRemoved: (route: Route) => void = () => {}, now: () => number = Date.now) {
     this.onRemoved = onRemoved;
+    this.now = now;
   }
 
   get size(): number {
@@ -71,7 +103,7 @@ export class RouteTable {
     this.remove(facts.sandboxId);
     this.sleepers.delete(facts.sandboxId);
     this.changing.delete(facts.sandboxId);
-    this.routes.set(facts.sandboxId, { ...facts, flights: new Set(), agentAnswers: 0, ending: undefined });
+    this.routes.set(facts.sandboxId, { ...facts, flights: new Flights(this.now), agentAnswers: 0, ending: undefined });
   }
 
   find(sandboxId: string): Route | undefined {

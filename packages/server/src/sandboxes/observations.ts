@@ -3,13 +3,16 @@ import type { SandboxMetric } from "@boxyard/spec/platform";
 import type { GuestLog } from "../logs/guest-log.ts";
 import type { SandboxLogs } from "../logs/sandbox-logs.ts";
 import type { MetricHistory, MetricRange } from "../metrics/history.ts";
+import type { RouteTable } from "../proxy/route-table.ts";
 import type { SandboxLogLine, SandboxLogQuery, SandboxRecord, SandboxUsage, Store } from "../store/index.ts";
 import type { Engine } from "./engine/engine.ts";
+import { type IdleTimes, idleTimesOf } from "./engine/idle.ts";
 import { sandboxNotFound } from "./problems.ts";
 import type { Liveness } from "./upkeep/liveness.ts";
 
 export interface ObservationsParts {
   readonly engine: Engine;
+  readonly routes: Pick<RouteTable, "find">;
   readonly store: Pick<Store, "getSandbox">;
   readonly history: MetricHistory;
   readonly liveness: Liveness;
@@ -35,6 +38,13 @@ export class Observations {
   isUnresponsive(id: SandboxId): boolean {
     const { engine, liveness } = this.parts;
     return liveness.isUnresponsive(engine.sandboxes.find(id));
+  }
+
+  /** Since when a sandbox is idle, and its end for that; undefined if it may be idle for all its time. */
+  idleTimesOf(id: SandboxId): IdleTimes | undefined {
+    const { engine, routes } = this.parts;
+    const sandbox = engine.sandboxes.find(id);
+    return sandbox && idleTimesOf(sandbox, sandbox.state === "running" ? routes.find(id) : undefined);
   }
 
   /** Log lines of a sandbox, also after its end. Throws `not_found`. */

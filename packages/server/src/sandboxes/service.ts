@@ -2,6 +2,7 @@ import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, ty
 import type { SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { GuestLog } from "../logs/guest-log.ts";
+import type { RouteTable } from "../proxy/route-table.ts";
 import { environmentOf } from "../secrets/environment.ts";
 import type { TeamSecrets } from "../secrets/team-secrets.ts";
 import { isStoreFault, type SandboxRecord, type Setup, type Store, type TemplateSpec } from "../store/index.ts";
@@ -30,6 +31,7 @@ import { visibleState } from "./visible-state.ts";
 
 export interface SandboxServiceParts {
   readonly engine: Engine;
+  readonly routes: Pick<RouteTable, "find">;
   readonly admission: Admission;
   readonly operations: Operations;
   readonly templates: TemplateSource;
@@ -198,6 +200,17 @@ export class SandboxService {
   /** Moves the end to now + `seconds` if that is later. Throws `not_found`. */
   private extend(teamId: TeamId, id: SandboxId, seconds: number): Promise<SandboxRecord> {
     return this.moveEnd(teamId, id, (endAt) => Math.max(endAt, this.parts.clock.now() + seconds * 1000));
+  }
+
+  /** Ends or pauses the sandbox when nothing has used it for so many seconds from now on; 0: never. Throws `not_found`, `invalid_argument`. */
+  async setIdleTimeout(teamId: TeamId, id: SandboxId, seconds: number): Promise<void> {
+    const { engine, maxHoursOf, routes } = this.parts;
+    checkTimeout(seconds, maxHoursOf(teamId), "idleTimeout");
+    const sandbox = this.visible(teamId, id);
+    routes.find(id)?.flights.touch();
+    await engine.amend(sandbox, ({ settings: { idleMs: _, ...others } }) => ({
+      settings: { ...others, ...(seconds > 0 && { idleMs: seconds * 1000 }) },
+    }));
   }
 
   /**

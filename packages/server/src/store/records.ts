@@ -20,7 +20,8 @@ export type EndCause =
   | "released"
   | "owner_gone"
   | "unresponsive"
-  | "setup_abandoned";
+  | "setup_abandoned"
+  | "idle";
 
 /** The part of a sandbox's record that never changes after its creation. */
 export interface SandboxFacts {
@@ -58,7 +59,6 @@ export interface SandboxVolume {
 }
 
 export * from "./sandbox-settings.ts";
-
 /** The limits of a sandbox now. */
 export const resourcesOf = ({ facts, settings }: Pick<SandboxRecord, "facts" | "settings">): ResourceLimits =>
   settings.resources ?? facts.resources;

@@ -3,6 +3,9 @@ import type { EgressPolicy, ResourceLimits } from "@boxyard/driver";
 /** What a pause keeps. `full`: memory and disk. `filesystem`: the disk alone. */
 export type PauseMode = "full" | "filesystem";
 
+/** Why it was paused. `idle`: it was idle for too long. `timeout`: its time was over. */
+export type PauseCause = "requested" | "idle" | "timeout";
+
 /** What happens to a sandbox when its time is over, and when a request comes while it is paused. */
 export interface Lifecycle {
   /** At its end the sandbox is paused in this mode; killed when this is not set. */
@@ -49,6 +52,10 @@ export interface SandboxSettings {
   readonly lifecycle?: Lifecycle;
   /** What the pause has kept; set while the sandbox pauses, is paused or resumes. */
   readonly pauseMode?: PauseMode;
+  /** Set as long as `pauseMode`. */
+  readonly pauseCause?: PauseCause;
+  /** After so many milliseconds without use its end comes, as if its time were over; it may be idle for all its time without this. */
+  readonly idleMs?: number;
   /** Set until the client that made the sandbox by name has prepared it. */
   readonly setup?: Setup;
   /** Its limits, where they were changed since its create. */

@@ -55,6 +55,14 @@ export const SANDBOX_SETTINGS = [
     meaning: "Seconds between two checks of agents without traffic; three without an answer make a sandbox unresponsive. 0: never.",
   },
   {
+    name: "BOXYARD_IDLE_CPU_PERCENT",
+    form: "percent",
+    usedBy: "server",
+    default: "5",
+    meaning:
+      "A sandbox with an idle time counts as used while its processes take more than so many percent of one processor, on an average of five seconds. 100: processors never count for sandboxes that have one.",
+  },
+  {
     name: "BOXYARD_ON_UNRESPONSIVE",
     form: "none, kill or restart",
     usedBy: "server",

@@ -24,6 +24,7 @@ export type NewSandbox = {
   readonly envVars?: Readonly<Record<string, string>> | undefined;
   readonly envSecrets?: Readonly<Record<string, string>> | undefined;
   readonly allow_internet_access?: boolean | undefined;
+  readonly idleTimeout?: number | undefined;
   readonly autoPause?: boolean | undefined;
   readonly autoPauseMemory?: boolean | undefined;
   readonly autoResume?: {
@@ -72,6 +73,7 @@ export type NewSandboxV2 = {
   readonly envVars?: Readonly<Record<string, string>> | undefined;
   readonly envSecrets?: Readonly<Record<string, string>> | undefined;
   readonly allow_internet_access?: boolean | undefined;
+  readonly idleTimeout?: number | undefined;
   readonly autoPause?: boolean | undefined;
   readonly autoPauseMemory?: boolean | undefined;
   readonly autoResume?: {
@@ -98,6 +100,9 @@ export type ListedSandbox = {
   readonly name?: string | undefined;
   readonly startedAt: string;
   readonly endAt: string;
+  readonly idleTimeout?: number | undefined;
+  readonly idleSince?: string | undefined;
+  readonly idleEndAt?: string | undefined;
   readonly cpuCount: number;
   readonly memoryMB: number;
   readonly diskSizeMB: number;
@@ -136,6 +141,9 @@ export type SandboxDetail = {
   readonly name?: string | undefined;
   readonly startedAt: string;
   readonly endAt: string;
+  readonly idleTimeout?: number | undefined;
+  readonly idleSince?: string | undefined;
+  readonly idleEndAt?: string | undefined;
   readonly cpuCount: number;
   readonly memoryMB: number;
   readonly diskSizeMB: number;
@@ -154,6 +162,7 @@ export type SandboxDetail = {
     readonly onTimeout: "kill" | "pause";
   };
   readonly pauseMode?: "full" | "filesystem" | undefined;
+  readonly pauseCause?: "requested" | "idle" | "timeout" | undefined;
 };
 
 export type Usage = {
@@ -216,6 +225,7 @@ export type NewNamedSandbox = {
   readonly envVars?: Readonly<Record<string, string>> | undefined;
   readonly envSecrets?: Readonly<Record<string, string>> | undefined;
   readonly allow_internet_access?: boolean | undefined;
+  readonly idleTimeout?: number | undefined;
   readonly autoPause?: boolean | undefined;
   readonly autoPauseMemory?: boolean | undefined;
   readonly autoResume?: {
@@ -250,7 +260,8 @@ export type SandboxResources = {
 };
 
 export type SandboxUpdate = {
-  readonly name: "" | string;
+  readonly name?: "" | string | undefined;
+  readonly idleTimeout?: number | undefined;
 };
 
 export type PortUrl = {

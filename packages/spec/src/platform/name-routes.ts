@@ -59,7 +59,7 @@ export const nameRoutes = {
     path: "/sandboxes/{sandboxID}",
     tags,
     ...allowed("sandboxes"),
-    summary: "Give a sandbox another name",
+    summary: "Give a sandbox another name, or another idle time",
     request: { params: SandboxPath, body: body(s.SandboxUpdate) },
     responses: { 200: json(s.SandboxDetail, "The sandbox"), ...errors(400, 404, 409) },
   }),

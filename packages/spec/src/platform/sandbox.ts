@@ -75,6 +75,8 @@ export const SandboxResources = z
   .refine((wanted) => Object.values(wanted).some((value) => value !== undefined), "must have cpuCount, memoryMB or diskSizeMB")
   .meta(named("SandboxResources"));
 
+const idleSeconds = Seconds.min(1, "must be at least 1");
+
 const newSandbox = {
   templateID: z.string().min(1, "must not be empty").max(512).meta({ description: "Id, name, `name:tag` or `namespace/name[:tag]`" }),
   metadata: StringMap.optional(),
@@ -85,6 +87,10 @@ const newSandbox = {
     .optional()
     .meta({ description: "Variables whose values are secrets of the team: the name or id of each (docs/contract/platform.md, Secrets)" }),
   allow_internet_access: z.boolean().optional().meta({ description: "false: nothing leaves the sandbox; true by default" }),
+  idleTimeout: idleSeconds.optional().meta({
+    description:
+      "Its end comes, as at the end of `timeout`, when nothing has used it for so many seconds: no request through the proxy, no output of a command, no work of its processors. The earlier end counts",
+  }),
   autoPause: z.boolean().optional(),
   autoPauseMemory: z.boolean().optional(),
   autoResume: z.object({ enabled: z.boolean() }).optional(),
@@ -132,7 +138,14 @@ export const SandboxSetup = z
   .meta(named("SandboxSetup"));
 
 export const SandboxUpdate = z
-  .object({ name: z.union([z.literal(""), SandboxName]).meta({ description: "The new name; empty: none" }) })
+  .object({
+    name: z
+      .union([z.literal(""), SandboxName])
+      .optional()
+      .meta({ description: "The new name; empty: none" }),
+    idleTimeout: Seconds.optional().meta({ description: "Counted from now; 0: none" }),
+  })
+  .refine((wanted) => wanted.name !== undefined || wanted.idleTimeout !== undefined, "must have name or idleTimeout")
   .meta(named("SandboxUpdate"));
 
 export const ConnectSandbox = z.object({ timeout: Seconds, memory: z.boolean().optional() }).meta(named("ConnectSandbox"));
@@ -179,6 +192,11 @@ const recordFields = {
   name: z.string().optional().meta({ description: "The sandbox's own name; `alias` is that of its template" }),
   startedAt: z.iso.datetime(),
   endAt: z.iso.datetime(),
+  idleTimeout: z.number().optional().meta({ description: "After so many seconds without use its end comes; absent: it may be idle" }),
+  idleSince: z.iso.datetime().optional().meta({
+    description: "When it was used last; only of a running sandbox with `idleTimeout`, and not while a request to it is in flight",
+  }),
+  idleEndAt: z.iso.datetime().optional().meta({ description: "When it ends if nothing uses it; present when `idleSince` is" }),
   cpuCount: z.number(),
   memoryMB: z.int(),
   diskSizeMB: z.int(),
@@ -232,6 +250,7 @@ export const SandboxDetail = z
     usage: Usage.optional(),
     lifecycle: z.object({ autoResume: z.boolean(), onTimeout: z.enum(["kill", "pause"]) }),
     pauseMode: z.enum(["full", "filesystem"]).optional().meta({ description: "What the pause stored; only of a paused sandbox" }),
+    pauseCause: z.enum(["requested", "idle", "timeout"]).optional().meta({ description: "Why it was paused; only of a paused sandbox" }),
   })
   .meta(named("SandboxDetail"));
 export type SandboxDetail = z.infer<typeof SandboxDetail>;

@@ -53,6 +53,8 @@ const SHOWN: ReadonlySet<string> = new Set([
     "incarnation",
     "usage",
     "pauseMode",
+    "pauseCause",
+    "idleMs",
     "internetAccess",
   ],
   ...[

@@ -3,6 +3,7 @@ import { type Node, type NodeDetail, routes } from "@boxyard/spec/platform";
 import type { Credentials } from "../../keys/credentials.ts";
 import type { Instruments } from "../../prometheus/instruments.ts";
 import type { NodeState, Nodes } from "../../sandboxes/nodes.ts";
+import type { Observations } from "../../sandboxes/observations.ts";
 import type { Store } from "../../store/index.ts";
 import type { Teams } from "../../teams/teams.ts";
 import type { Builds } from "../../templates/builds/builds.ts";
@@ -16,6 +17,7 @@ import { presentListed } from "../sandboxes/present.ts";
 export interface NodeServices {
   readonly credentials: Credentials;
   readonly nodes: Nodes;
+  readonly observations: Pick<Observations, "idleTimesOf">;
   readonly teams: Teams;
   readonly builds: Builds;
   readonly templates: Templates;
@@ -38,7 +40,7 @@ const getNode: HandlerOf<typeof routes.getNode> = async ({ param }, services) =>
   const builds = new Set(state.running.flatMap(({ facts }) => facts.buildId ?? []));
   const detail: NodeDetail = {
     ...presentNode(state, services),
-    sandboxes: state.running.map(presentListed),
+    sandboxes: state.running.map((record) => presentListed(record, services)),
     cachedBuilds: [...builds].sort(),
   };
   return json(200, detail);

@@ -12,16 +12,19 @@ const invalid = (message: string) => new AppError("invalid_argument", message, {
 const RUNNING: ReadonlySet<VisibleState> = new Set(["running"]);
 
 /** `GET /sandboxes`: running ones, newest first. */
-export const listSandboxes: HandlerOf<typeof routes.listSandboxes> = ({ query, caller }, { sandboxes }) => {
+export const listSandboxes: HandlerOf<typeof routes.listSandboxes> = ({ query, caller }, services) => {
   const wanted = { states: RUNNING, order: "desc", metadata: parseMetadata(query.metadata) } as const;
-  return json(200, sandboxes.list(caller.teamId, wanted).items.map(presentListed));
+  return json(
+    200,
+    services.sandboxes.list(caller.teamId, wanted).items.map((record) => presentListed(record, services)),
+  );
 };
 
 /** `GET /v2/sandboxes`: filtered, in pages (docs/contract/platform.md). */
-export const listSandboxesV2: HandlerOf<typeof routes.listSandboxesV2> = ({ query, caller }, { sandboxes }) => {
+export const listSandboxesV2: HandlerOf<typeof routes.listSandboxesV2> = ({ query, caller }, services) => {
   const { order, limit, nextToken } = query;
   const states = parseStates(query.state);
-  const { items, next, running } = sandboxes.list(caller.teamId, {
+  const { items, next, running } = services.sandboxes.list(caller.teamId, {
     states,
     order,
     metadata: parseMetadata(query.metadata),
@@ -33,7 +36,11 @@ export const listSandboxesV2: HandlerOf<typeof routes.listSandboxesV2> = ({ quer
     ...(next && { "X-Next-Token": tokenOf(next, order) }),
     ...(states.has("running") && { "X-Total-Running": String(running) }),
   };
-  return json(200, items.map(presentListed), headers);
+  return json(
+    200,
+    items.map((record) => presentListed(record, services)),
+    headers,
+  );
 };
 
 function parseStates(text = "running,paused"): Set<VisibleState> {

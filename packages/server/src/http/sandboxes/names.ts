@@ -16,5 +16,10 @@ export const setUpSandbox: HandlerOf<typeof routes.setUpSandbox> = async ({ body
   return noContent();
 };
 
-export const updateSandbox: HandlerOf<typeof routes.updateSandbox> = async ({ body, caller, param }, context) =>
-  json(200, presentDetail(await context.named.rename(caller.teamId, parseSandboxId(param("sandboxID")), body.name), true, context));
+export const updateSandbox: HandlerOf<typeof routes.updateSandbox> = async ({ body, caller, param }, context) => {
+  const id = parseSandboxId(param("sandboxID"));
+  const { name, idleTimeout } = body;
+  if (idleTimeout !== undefined) await context.sandboxes.setIdleTimeout(caller.teamId, id, idleTimeout);
+  if (name !== undefined) await context.named.rename(caller.teamId, id, name);
+  return json(200, presentDetail(context.sandboxes.get(caller.teamId, id), true, context));
+};

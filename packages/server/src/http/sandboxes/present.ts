@@ -1,5 +1,6 @@
 import { ENVD_VERSION } from "@boxyard/spec";
 import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platform";
+import type { Observations } from "../../sandboxes/observations.ts";
 import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
 import { type NetworkRules, resourcesOf, type SandboxRecord } from "../../store/index.ts";
@@ -25,11 +26,15 @@ export function presentSandbox(record: SandboxRecord, { tokens, config }: Sandbo
 }
 
 /** Throws `not_found` for a sandbox that clients cannot see. */
-export function presentListed(record: SandboxRecord): ListedSandbox {
+export function presentListed(
+  record: SandboxRecord,
+  { observations }: { readonly observations: Pick<Observations, "idleTimesOf"> },
+): ListedSandbox {
   const { facts, settings } = record;
   const resources = resourcesOf(record);
   const state = visibleState(record.state);
   if (state === undefined) throw sandboxNotFound(record.id);
+  const idle = observations.idleTimesOf(record.id);
   return {
     templateID: record.templateId,
     sandboxID: record.id,
@@ -38,6 +43,9 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
     ...(record.name !== undefined && { name: record.name }),
     startedAt: new Date(record.startedAt ?? record.createdAt).toISOString(),
     endAt: new Date(record.endAt).toISOString(),
+    ...(idle && { idleTimeout: idle.timeoutMs / 1000 }),
+    ...(idle?.since !== undefined && { idleSince: new Date(idle.since).toISOString() }),
+    ...(idle?.endAt !== undefined && { idleEndAt: new Date(idle.endAt).toISOString() }),
     cpuCount: resources.cpuCount,
     memoryMB: Math.round(resources.memoryBytes / 2 ** 20),
     diskSizeMB: Math.round(resources.diskBytes / 2 ** 20),
@@ -51,11 +59,12 @@ export function presentListed(record: SandboxRecord): ListedSandbox {
 }
 
 /** `mayUse`: the caller may use the sandbox, and not look at it alone, so the answer has the token of its agent. */
-export function presentDetail(record: SandboxRecord, mayUse: boolean, { tokens, config, observations }: SandboxServices): SandboxDetail {
+export function presentDetail(record: SandboxRecord, mayUse: boolean, services: SandboxServices): SandboxDetail {
+  const { tokens, config, observations } = services;
   const { settings } = record;
   const usage = observations.usageOf(record);
   return {
-    ...presentListed(record),
+    ...presentListed(record, services),
     ...(mayUse && { envdAccessToken: tokens.access(record.id) }),
     ...(config.domain === undefined ? {} : { domain: config.domain }),
     allowInternetAccess: settings.egress.internetAccess,
@@ -72,7 +81,12 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, { tokens, 
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
     // How a sandbox was paused is known only once the pause has ended.
-    ...(record.state !== "pausing" && visibleState(record.state) === "paused" && settings.pauseMode && { pauseMode: settings.pauseMode }),
+    ...(record.state !== "pausing" &&
+      visibleState(record.state) === "paused" &&
+      settings.pauseMode && {
+        pauseMode: settings.pauseMode,
+        ...(settings.pauseCause && { pauseCause: settings.pauseCause }),
+      }),
   };
 }
 

@@ -58,6 +58,7 @@ const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1
 /** Checks the body of a create and makes the request of it. Throws `invalid_argument`, whose message begins with the field. */
 export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVersion, maxTimeoutHours: number): CreateSandbox {
   checkTimeout(body.timeout, maxTimeoutHours);
+  checkTimeout(body.idleTimeout ?? 0, maxTimeoutHours, "idleTimeout");
   for (const check of CHECKS) {
     const problem = check(body);
     if (problem) throw problem;
@@ -76,6 +77,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
       allowPublicTraffic: network?.allowPublicTraffic !== false,
       ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
       ...(network?.httpsPorts?.length ? { httpsPorts: [...new Set(network.httpsPorts)] } : {}),
+      ...(body.idleTimeout && { idleMs: body.idleTimeout * 1000 }),
       ...(body.autoPause || body.autoResume?.enabled ? { lifecycle: lifecycleOf(body) } : {}),
     },
   };
@@ -89,6 +91,6 @@ function lifecycleOf({ autoPause, autoPauseMemory, autoResume }: Body): Lifecycl
 }
 
 /** Throws `invalid_argument` when a lifetime is longer than this server allows. */
-export function checkTimeout(seconds: number, maxHours: number): void {
-  if (seconds > maxHours * 3600) throw refuse(`timeout: Timeout cannot be greater than ${maxHours} hours`);
+export function checkTimeout(seconds: number, maxHours: number, field = "timeout"): void {
+  if (seconds > maxHours * 3600) throw refuse(`${field}: Timeout cannot be greater than ${maxHours} hours`);
 }

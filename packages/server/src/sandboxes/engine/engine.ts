@@ -1,11 +1,11 @@
-import { AppError, type SandboxId } from "@boxyard/core";
+import { AppError } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.ts";
 import { isNoPlace, isNoRoom, sandboxNotFound } from "../problems.ts";
+import { Ends } from "./ends.ts";
 import type { LivingSandboxes } from "./living.ts";
 import type { Answer, OwnTransitions } from "./own-transitions.ts";
 import type { EngineNeeds, EngineParts } from "./parts.ts";
-import { pauseAtEnd } from "./pause-at-end.ts";
 import { mayWake, Reach } from "./reach.ts";
 import { type RunOptions, runTransition, type WriteHow } from "./run.ts";
 import { type Incarnation, Sandbox } from "./sandbox.ts";
@@ -24,6 +24,7 @@ export class Engine {
   private readonly parts: EngineNeeds;
   private readonly own: OwnTransitions;
   private readonly reach: Reach;
+  private readonly ends: Ends;
   private isClosed = false;
 
   constructor(parts: EngineNeeds, own: OwnTransitions) {
@@ -31,8 +32,15 @@ export class Engine {
     this.sandboxes = parts.sandboxes;
     this.own = own;
     parts.routes.isReplaced = (id) => this.sandboxes.names.replacementOf(id) !== undefined;
+    this.ends = new Ends(parts, {
+      end: (sandbox, cause) => this.end(sandbox, cause),
+      remove: (sandbox, cause) => this.remove(sandbox, cause),
+      pause: (sandbox, input) => this.perform(sandbox, own.pause, input, {}),
+      moveEnd: (sandbox, endAt) => this.write(sandbox, { endAt }, { first: "memory", ignoresStore: true }),
+      follow: (sandbox) => this.reach.follow(sandbox),
+    });
     this.reach = new Reach(parts, {
-      due: (id) => void this.onDue(id),
+      due: (id) => void (this.isClosed || this.ends.onDue(id)),
       wanted: (sandbox) => this.wake(sandbox),
       ended: (sandbox, incarnation, cause) => this.end(sandbox, cause, incarnation),
     });
@@ -115,10 +123,9 @@ export class Engine {
     await sandbox.queue.run(async () => {
       // After a transition that could not be undone, the end of the processes has no meaning: the pause may have ended them. The sweep asks the driver.
       if (sandbox.isEnding || (only && (sandbox.incarnation !== only || sandbox.pending))) return;
-      // A client may have moved the end while the removal waited for its turn.
-      const now = this.parts.clock.now();
-      if (cause === "timeout" && (sandbox.state !== "running" || sandbox.record.endAt > now)) return this.reach.follow(sandbox);
-      if (cause === "setup_abandoned" && !isSetupOver(sandbox.record, now)) return this.reach.follow(sandbox);
+      // A client may have moved the end, or used the sandbox, while the removal waited for its turn.
+      const isOfTime = cause === "timeout" || cause === "idle" || cause === "setup_abandoned";
+      if (isOfTime && this.ends.dueOf(sandbox) !== cause) return this.reach.follow(sandbox);
       await this.remove(sandbox, cause);
     });
   }
@@ -184,16 +191,6 @@ export class Engine {
     await this.perform(sandbox, this.own.kill, { cause }, { hasIntent });
   }
 
-  private async onDue(id: SandboxId): Promise<void> {
-    const sandbox = this.sandboxes.find(id);
-    if (!sandbox || this.isClosed) return;
-    if (isSetupOver(sandbox.record, this.parts.clock.now())) return this.end(sandbox, "setup_abandoned").catch(() => {});
-    const { pauseAs } = sandbox.record.settings.lifecycle ?? {};
-    if (pauseAs === undefined) return this.end(sandbox, "timeout").catch(() => {});
-    // A removal that failed has been logged, and the sweep tries it again.
-    await this.pauseAtEnd(sandbox, pauseAs === "full").catch(() => {});
-  }
-
   /**
    * Resumes a paused sandbox for a request. Returns the refusal when the machine has no room for the sandbox, or as many sandboxes run as may.
    * Does nothing when the sandbox runs by the time of its turn, or was paused without its memory meanwhile.
@@ -208,17 +205,6 @@ export class Engine {
         // The transition logs the error, and the sandbox stays paused.
         return isNoRoom(error) || isNoPlace(error) ? error : undefined;
       }
-    });
-  }
-
-  /** Pauses a sandbox whose time is over. When that fails, the sandbox lives a little longer and the pause is tried again, but not for ever. */
-  private async pauseAtEnd(sandbox: Sandbox, memory: boolean): Promise<void> {
-    const isDue = () => sandbox.state === "running" && sandbox.record.endAt <= this.parts.clock.now();
-    await sandbox.queue.run(async () => {
-      if (!isDue()) return this.reach.follow(sandbox);
-      const next = await pauseAtEnd(this.parts, sandbox, memory, (input) => this.perform(sandbox, this.own.pause, input, {}));
-      if (next === "end") await this.remove(sandbox, "pause_failed");
-      else if (typeof next === "object") await this.write(sandbox, next, { first: "memory", ignoresStore: true });
     });
   }
 
@@ -274,9 +260,6 @@ export type RunInTurn = <Input, Context extends TransitionContext, Output>(
   input: Input,
   options?: RunOptions,
 ) => Promise<Output>;
-
-/** True when the client that was to prepare a sandbox has not renewed its claim in time. */
-export const isSetupOver = ({ settings: { setup } }: SandboxRecord, now: number): boolean => setup !== undefined && setup.until <= now;
 
 function wrongState({ id, state }: Sandbox): AppError {
   return new AppError("aborted", `Sandbox '${id}' is in state '${state}'`, { reason: "wrong_state", details: { state } });

@@ -1,5 +1,5 @@
 import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
-import type { EndCause, SandboxRecord } from "../../store/index.ts";
+import type { EndCause, PauseCause, SandboxRecord } from "../../store/index.ts";
 import type { EngineParts } from "./parts.ts";
 import type { RecordChange, Transition } from "./transition.ts";
 
@@ -25,6 +25,7 @@ export interface PauseInput {
   readonly memory: boolean;
   /** False: the agent is not asked to freeze its commands, because it may hang. The driver freezes the whole sandbox. Only without memory. */
   readonly asksAgent?: boolean;
+  readonly cause?: PauseCause;
 }
 
 export interface ResumeInput {

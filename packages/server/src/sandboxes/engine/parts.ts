@@ -38,6 +38,8 @@ export interface EngineNeeds {
   readonly admission: Resumes;
   /** Milliseconds that a step may go on after the abort of its transition; a minute by default. */
   readonly stepGraceMs?: number;
+  /** Finds use of a sandbox that the proxy does not see; without it only requests count. */
+  readonly use?: { isBusy(sandbox: Sandbox): Promise<boolean> };
   /** Measures sandboxes at their end and before their pauses. */
   readonly metering?: Metering;
   /** Told how long transitions and their steps take. */

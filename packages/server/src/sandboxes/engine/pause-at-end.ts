@@ -1,4 +1,5 @@
 import { isAppError } from "@boxyard/core";
+import type { PauseCause } from "../../store/index.ts";
 import { isStoreAway } from "../../store/store-fault.ts";
 import type { PauseInput } from "./own-transitions.ts";
 import type { EngineParts } from "./parts.ts";
@@ -21,22 +22,24 @@ export type AtEnd = "paused" | "leave" | "end" | { readonly endAt: number };
 export async function pauseAtEnd(
   { clock, events }: Pick<EngineParts, "clock" | "events">,
   sandbox: Sandbox,
-  memory: boolean,
+  { memory, cause }: { readonly memory: boolean; readonly cause: Exclude<PauseCause, "requested"> },
   tryPause: (input: PauseInput) => Promise<unknown>,
 ): Promise<AtEnd> {
-  const tries = beginTry(sandbox);
-  let failure = await failureOf(tryPause({ memory, asksAgent: memory }));
+  const tries = beginTry(sandbox, cause === "idle" ? sandbox.idleRetryAt : sandbox.record.endAt);
+  let failure = await failureOf(tryPause({ memory, asksAgent: memory, cause }));
   if (failure && memory && sandbox.state === "running" && !isPassing(failure.error, tries)) {
     const { error } = failure;
-    failure = await failureOf(tryPause({ memory: false, asksAgent: false }));
+    failure = await failureOf(tryPause({ memory: false, asksAgent: false, cause }));
     if (!failure) events.memoryNotKept(sandbox.record, error);
   }
   if (!failure) return "paused";
   // The sandbox is being removed, or the sweep has to settle it first.
   if (sandbox.state !== "running" || sandbox.interrupted.aborted) return "leave";
-  if (isStoreAway(failure.error)) endTry(sandbox, tries - 1);
-  else if (tries >= MOST_TRIES) return "end";
-  return { endAt: moveEnd(sandbox, clock.now() + RETRY_MS) };
+  if (!isStoreAway(failure.error) && tries >= MOST_TRIES) return "end";
+  const endAt = clock.now() + RETRY_MS;
+  // A store that is away says nothing about the sandbox: such tries do not count.
+  sandbox.lateEnd = { endAt, tries: isStoreAway(failure.error) ? tries - 1 : tries };
+  return { endAt };
 }
 
 /** True when a later try may keep the memory. A refusal says that something in the sandbox cannot be kept. */
@@ -50,19 +53,8 @@ const failureOf = (work: Promise<unknown>): Promise<{ readonly error: unknown } 
   );
 
 /** Counts the tries for one end of the time: the count begins anew when a client has moved the end. */
-function beginTry(sandbox: Sandbox): number {
-  const { endAt } = sandbox.record;
+function beginTry(sandbox: Sandbox, endAt: number): number {
   const before = sandbox.lateEnd?.endAt === endAt ? sandbox.lateEnd.tries : 0;
   sandbox.lateEnd = { endAt, tries: before + 1 };
   return before + 1;
-}
-
-/** A store that is away says nothing about the sandbox: such tries do not count. */
-function endTry(sandbox: Sandbox, tries: number): void {
-  sandbox.lateEnd = { endAt: sandbox.record.endAt, tries };
-}
-
-function moveEnd(sandbox: Sandbox, endAt: number): number {
-  sandbox.lateEnd = { endAt, tries: sandbox.lateEnd?.tries ?? 0 };
-  return endAt;
 }

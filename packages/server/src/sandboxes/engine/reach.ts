@@ -4,6 +4,7 @@ import { actAs, SERVER } from "../../actor.ts";
 import type { Guarded } from "../../proxy/route-table.ts";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import { Evictor } from "./evictor.ts";
+import { idleEndOf } from "./idle.ts";
 import type { EngineNeeds } from "./parts.ts";
 import { Incarnation, type Sandbox } from "./sandbox.ts";
 
@@ -46,17 +47,24 @@ export class Reach {
    */
   follow(sandbox: Sandbox): void {
     const { state, record } = sandbox;
-    if (state === "running" && record.owner.kind === "user") this.evictor.set(sandbox.id, dueAt(record));
-    else this.evictor.delete(sandbox.id);
     if (state === "paused" || state === "killing" || state === "dead") this.drop(sandbox);
     else if (isReplaced(state) && sandbox.incarnation?.handle.incarnation !== record.incarnation) this.drop(sandbox);
     if ((state === "creating" || state === "resuming" || isReplaced(state)) && sandbox.incarnation === undefined)
       sandbox.incarnation = new Incarnation(sandbox.handle);
     if (state === "running") this.open(sandbox);
+    if (state === "running" && record.owner.kind === "user") this.evictor.set(sandbox.id, this.dueAt(sandbox));
+    else this.evictor.delete(sandbox.id);
     this.parts.routes.markEnding(sandbox.id, state === "pausing" ? "pausing" : isReplaced(state) ? "replacing" : undefined);
     if (this.isStarting(sandbox) && record.owner.kind === "user") this.parts.routes.addChanging(this.guardOf(sandbox));
     if ((state === "paused" || state === "pausing" || state === "rollingBack") && mayWake(record)) this.sleep(sandbox);
     else if (state === "running") this.parts.routes.removeSleeper(sandbox.id);
+  }
+
+  /** When the engine has to look at a sandbox: at its end, when it may have been idle for too long, or when the client that prepares it has gone. */
+  private dueAt(sandbox: Sandbox): number {
+    const { endAt, settings } = sandbox.record;
+    const idleEnd = idleEndOf(sandbox, this.parts.routes.find(sandbox.id)) ?? Infinity;
+    return Math.min(endAt, settings.setup?.until ?? Infinity, idleEnd);
   }
 
   /** True while new processes of a sandbox start that had others before. */
@@ -141,9 +149,6 @@ export class Reach {
     }
   }
 }
-
-/** When the engine has to look at a sandbox: at its end, or when the client that prepares it has gone. */
-const dueAt = ({ endAt, settings: { setup } }: SandboxRecord): number => (setup ? Math.min(endAt, setup.until) : endAt);
 
 /** True while the processes of a sandbox are ended and others started in their place. */
 const isReplaced = (state: SandboxState): boolean => state === "rollingBack" || state === "rebooting";

@@ -43,6 +43,8 @@ export class Sandbox {
   retryAt = 0;
   /** How often its pause has failed since its time was over, and the end that the last try has set (`pause-at-end.ts`). */
   lateEnd: { readonly endAt: number; readonly tries: number } | undefined;
+  /** Wall time before which it is not paused for idleness, because such a pause has failed. */
+  idleRetryAt = 0;
   /**
    * Set as long as the sweep is to ask the driver what has become of the sandbox, and adopt it: after a restart, because the driver could not tell
    * (`adoption`); after a failed transition, because an undo action failed too (`undo`).

@@ -1,7 +1,8 @@
 import { AppError, type Clock, isAppError, type SandboxId, sandboxNotFound, type TeamId } from "@boxyard/core";
 import type { NewNamedSandbox } from "@boxyard/spec/platform";
 import type { SandboxRecord } from "../../store/index.ts";
-import { type Engine, isSetupOver } from "../engine/engine.ts";
+import { isSetupOver } from "../engine/ends.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { SandboxService } from "../service.ts";
 import { visibleState } from "../visible-state.ts";

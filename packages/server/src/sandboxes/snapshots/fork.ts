@@ -94,7 +94,7 @@ export const fork: Operation<ForkInput, ForkContext, readonly Copied[], Pick<For
 /** The record of a copy: the source's facts and settings, without its name, with an id, an init key and a lifetime of its own. */
 function copyOf(source: SandboxRecord, id: SandboxId, timeoutMs: number, now: number): SandboxRecord {
   const { owner, teamId, templateId, facts } = source;
-  const { pauseMode: _, setup: _ofSource, ...settings } = source.settings;
+  const { pauseMode: _, pauseCause: _cause, setup: _ofSource, ...settings } = source.settings;
   return {
     id,
     owner,

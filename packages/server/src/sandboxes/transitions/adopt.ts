@@ -88,7 +88,7 @@ const backToPaused: AnswerFor = async (parts, record, handle) => {
  * record has a pause mode, its incarnation is that of the new processes, or the sandbox was paused before.
  */
 const undoReplacement: AnswerFor = async (parts, record, handle) => {
-  const { pauseMode, ...settings } = record.settings;
+  const { pauseMode, pauseCause: _, ...settings } = record.settings;
   const answer = await (pauseMode === undefined ? finishOrUndoPause : backToPaused)(parts, record, handle);
   return answer.next === "running" ? { ...answer, change: { settings } } : answer;
 };

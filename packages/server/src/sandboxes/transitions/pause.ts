@@ -62,12 +62,15 @@ export const pause: Transition<PauseInput, PauseContext> = {
   onFailure: "return",
   limitMs: PAUSE_MS,
   prepare: (base, input) => ({ ...base, ...input, isKept: false }),
-  intent: ({ sandbox, memory }) => ({ settings: { ...sandbox.record.settings, pauseMode: modeOf(memory) } }),
+  intent: ({ sandbox, memory, cause = "requested" }) => ({
+    settings: { ...sandbox.record.settings, pauseMode: modeOf(memory), pauseCause: cause },
+  }),
   steps: [freeze, keep],
   output: recordOf,
   settled: ({ parts, isKept }) => (isKept ? { state: "paused", endAt: parts.clock.now() } : undefined),
   result: ({ parts }) => ({ endAt: parts.clock.now() }),
-  done: ({ parts, sandbox, memory }, took) => parts.events.paused(sandbox.record, { mode: modeOf(memory), ...took }),
+  done: ({ parts, sandbox, memory, cause = "requested" }, took) =>
+    parts.events.paused(sandbox.record, { mode: modeOf(memory), cause, ...took }),
   failed: ({ parts, sandbox }, error) => parts.events.pauseFailed(sandbox.record, error),
 };
 

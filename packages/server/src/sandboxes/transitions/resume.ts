@@ -66,7 +66,7 @@ export const resume: Transition<ResumeInput, ResumeContext> = {
 
 /** The record of a sandbox that has processes again; `timeoutMs` is its lifetime from now. */
 export function started({ parts, sandbox }: TransitionContext, timeoutMs: number): RecordChange {
-  const { pauseMode: _, ...settings } = sandbox.record.settings;
+  const { pauseMode: _, pauseCause: _cause, ...settings } = sandbox.record.settings;
   const startedAt = parts.clock.now();
   return { startedAt, endAt: startedAt + timeoutMs, settings };
 }

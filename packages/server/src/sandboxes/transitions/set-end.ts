@@ -9,7 +9,7 @@ export interface EndContext extends TransitionContext {
   readonly endAt: number;
 }
 
-/** Moves the end of a running sandbox. Only its record changes, and nothing is written when the end is the same. */
+/** Moves the end of a running sandbox, which counts as use of it. Only its record changes, and nothing is written when the end is the same. */
 export const setEnd: Transition<EndInput, EndContext> = {
   name: "setEnd",
   from: ["running"],
@@ -20,4 +20,6 @@ export const setEnd: Transition<EndInput, EndContext> = {
   intent: ({ sandbox, endAt }) => (endAt === sandbox.record.endAt ? {} : { endAt }),
   steps: [],
   output: recordOf,
+  // Who asks for another end is about to use it.
+  done: ({ parts, sandbox }) => parts.routes.find(sandbox.id)?.flights.touch(),
 };

@@ -8,6 +8,7 @@ import { UNRESPONSIVE } from "../../store/points.ts";
 import type { LivingSandboxes } from "../engine/living.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { Liveness } from "./liveness.ts";
+import type { UseWatch } from "./use-watch.ts";
 
 const EVERY_MS = 5000;
 const AT_ONCE = 4;
@@ -18,6 +19,7 @@ export interface SamplerParts {
   readonly sandboxes: LivingSandboxes;
   readonly clock: Clock;
   readonly liveness: Pick<Liveness, "isUnresponsive">;
+  readonly use: Pick<UseWatch, "measured">;
   readonly meters: Meters;
   readonly teams: TeamMetrics;
   readonly writer: MetricWriter;
@@ -78,12 +80,13 @@ export class Sampler {
 
   /** Those that are to be measured. The others are noted as unchanged. */
   private async changedOf(running: readonly Sandbox[]): Promise<Sandbox[]> {
-    const { clock, meters, liveness } = this.parts;
+    const { clock, meters, liveness, use } = this.parts;
     const times = await within(timesOf(running), TIMES_MS, tooLong, clock);
     const now = clock.now();
     const changed: Sandbox[] = [];
     for (const sandbox of running) {
       const time = times.get(sandbox.id);
+      if (time !== undefined) use.measured(sandbox, time);
       // It has just ended, or its measurement hangs.
       if (time === undefined || meters.isMeasuring(sandbox)) continue;
       const meter = meters.find(sandbox.id);
