@@ -2,7 +2,7 @@ import type { HttpRoute } from "../contracts.ts";
 import type { Usage } from "../metrics/usage.ts";
 
 /** Milliseconds since the last output of a command, for the server, which ends idle sandboxes; absent before the first output. */
-export const OUTPUT_AGE = "X-Output-Age-Ms";
+const OUTPUT_AGE = "X-Output-Age-Ms";
 
 /** `GET /metrics`: resource usage and limits of the sandbox. */
 export function metricsRoute(usage: Usage, outputAgeMs: () => number | undefined): HttpRoute {
