@@ -45,7 +45,7 @@ describe("after a restart", () => {
 
   test("a create whose server was killed after the result was written is kept", async () => {
     await using place = await new Place();
-    const { observer, reached } = holdAt("create result", "after");
+    const { observer, reached } = holdAt("createOnce result", "after");
     const first = await place.boot({ observer });
     const create = first.call("POST", "/v2/sandboxes", { templateID: "base" }, { "Idempotency-Key": "k-1" }).catch(() => undefined);
     await reached;
