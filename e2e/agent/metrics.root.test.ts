@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { eventually } from "@boxyard/testkit";
 import { type AgentUnderTest, authorised } from "./support/agent-access.ts";
 import { startAgent } from "./support/agent-under-test.ts";
 import { AGENT_PID, asRoot } from "./support/files.ts";
@@ -30,12 +31,14 @@ test("GET /metrics has the ten members, all numbers, of the sandbox's own limits
     ];
     expect(Object.keys(first).sort()).toEqual(names);
     for (const name of names) expect(first[name]).toBeNumber();
-    expect(Math.abs(first.ts - Date.now() / 1000)).toBeLessThan(5);
+    expect(Math.abs(first.ts - Date.now() / 1000)).toBeLessThan(30);
     expect([first.cpu_count, first.mem_total, first.mem_total_mib, first.disk_total]).toEqual([2, 256 * MIB, 256, 1000 * MIB]);
-    // A busy loop for half a second on one of two cores.
-    await run(agent, "timeout 0.5 sh -c 'while :; do :; done'");
-    const busy = await read(agent);
-    expect(busy.cpu_used_pct).toBeGreaterThan(5);
+    // A busy loop for half a second on one of two cores; beside other programs it may get little of them.
+    const busy = await eventually("the loop is seen", async () => {
+      await run(agent, "timeout 0.5 sh -c 'while :; do :; done'");
+      const sample = await read(agent);
+      return Number(sample.cpu_used_pct) > 5 && sample;
+    });
     expect(busy.cpu_used_pct).toBeLessThanOrEqual(100);
     const holder = `exec python3 -c 'x = bytearray(80 * 1024 * 1024); print("held", flush=True); import time; time.sleep(60)'`;
     const held = await start(agent, shell(holder));

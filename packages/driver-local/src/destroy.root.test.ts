@@ -18,7 +18,7 @@ test("a destroy takes no longer while a client does not read what the sandbox se
     return performance.now() - startedAt;
   };
   const plainMs = await msOf(machine.driver.destroy(plain));
-  // Without the driver's help the kernel keeps such a connection, and the namespace with it, for minutes.
-  expect(await msOf(machine.driver.destroy(handle))).toBeLessThan(30 * plainMs);
+  // Without the driver's help the kernel keeps such a connection, and the namespace with it, for minutes. A busy machine takes seconds.
+  expect(await msOf(machine.driver.destroy(handle))).toBeLessThan(Math.max(30 * plainMs, 20_000));
   await stream.cancel();
 }, 60_000);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { platformDocument } from "@boxyard/spec/platform-document";
+import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../testing/test-server.ts";
 
 /*
@@ -240,7 +241,8 @@ test.each(ALL.filter(({ method, params }) => method === "GET" && params.length =
   },
 );
 
-test("the answer takes as long for what is another team's as for what does not exist", async () => {
+/** Median times, in ms, of answers about what is another team's and about what does not exist; and how many of each there were. */
+async function medianTimes(): Promise<{ theirs: number; unknown: number; count: number }> {
   const times: Record<string, number[]> = {};
   const gets = ALL.filter(({ method, params }) => method === "GET" && params.length === 1);
   for (let round = 0; round < 30; round++) {
@@ -258,7 +260,15 @@ test("the answer takes as long for what is another team's as for what does not e
     }
   }
   const median = (list: readonly number[] = []) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN;
-  const [theirs, unknown] = [median(times.theirs), median(times.unknown)];
-  expect(times.theirs?.length).toBeGreaterThan(150);
-  expect(Math.abs(theirs - unknown)).toBeLessThan(Math.max(0.1, unknown * 0.2));
-}, 60_000);
+  return { theirs: median(times.theirs), unknown: median(times.unknown), count: times.theirs?.length ?? 0 };
+}
+
+test("the answer takes as long for what is another team's as for what does not exist", async () => {
+  // A difference of the server's is there each time; that of a busy machine is not.
+  const isSame = async () => {
+    const { theirs, unknown, count } = await medianTimes();
+    expect(count).toBeGreaterThan(150);
+    return Math.abs(theirs - unknown) < Math.max(0.1, unknown * 0.2);
+  };
+  await eventually("the times are the same", isSame, { withinMs: 60_000 });
+}, 180_000);
