@@ -37,6 +37,14 @@ test("only config.ts reads the environment", () => {
   expect(messages("packages/server/src/a.ts", "// process.env\nconst s = 'process.env';")).toEqual([]);
 });
 
+test("the configuration of the server imports no domain, and the engine no transition", () => {
+  const config = "packages/server/src/config.ts";
+  expect(messages(config, 'import { parseListed } from "./registry-hosts.ts";')).toEqual([]);
+  expect(messages(config, 'import type { Reach } from "./registry/reach.ts";')[0]).toContain("the settings know no domain");
+  const run = "packages/server/src/sandboxes/engine/run.ts";
+  expect(messages(run, 'import { kill } from "../transitions/kill.ts";')[0]).toContain("knows none by name");
+});
+
 test("only main.ts ends the process", () => {
   expect(messages("packages/cli/src/main.ts", "process.exit(1)")).toEqual([]);
   expect(messages("packages/cli/src/run.ts", "process.exit(1)")).toEqual(["1: process.exit: only a main.ts ends the process"]);

@@ -1,9 +1,9 @@
 import type { Finding, Source } from "./boundaries.ts";
 import { cyclesOf, type Edge, importGraph } from "./graph.ts";
 
-/** The packages whose directories form no circle; none may leave. Missing are those with circles today: agent, driver and driver-local. */
+/** The packages whose directories form no circle; none may leave. Missing is driver-local, which has circles today. */
 export const WITHOUT_CIRCLES: readonly string[] = [
-  ...["agent-client", "cli", "core", "egress-proxy", "http1", "mcp", "sdk", "server", "spec", "testkit"],
+  ...["agent", "agent-client", "cli", "core", "driver", "egress-proxy", "http1", "mcp", "sdk", "server", "spec", "testkit"],
 ];
 
 /** Tests and what they use may import every part of their package. */

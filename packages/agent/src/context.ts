@@ -14,17 +14,17 @@ import { initRoute } from "./http/init.ts";
 import { journalRoute } from "./http/journal.ts";
 import { logRoute } from "./http/log.ts";
 import { metricsRoute } from "./http/metrics.ts";
-import { Journal } from "./journal.ts";
 import { LIMITS } from "./limits.ts";
 import { LogRing } from "./log-ring.ts";
 import { CgroupOomCounter } from "./metrics/oom-counter.ts";
 import { readLimits } from "./metrics/sandbox-limits.ts";
 import { Usage } from "./metrics/usage.ts";
 import { Commands } from "./process/commands.ts";
+import { Journal } from "./process/journal.ts";
 import { Launcher } from "./process/launch/launcher.ts";
 import { OutputShares } from "./process/output-shares.ts";
+import { processHandlers } from "./process/rpc/handlers.ts";
 import { endpointsOf } from "./rpc/dispatch.ts";
-import { processHandlers } from "./rpc/process/handlers.ts";
 import type { AgentRoutes } from "./server.ts";
 
 /** The parts of an agent that `serve` needs. */

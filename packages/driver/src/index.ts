@@ -2,6 +2,7 @@ export * from "./checkpoint/checkpoint.ts";
 export * from "./checkpoint/generation.ts";
 export * from "./driver.ts";
 export * from "./driver-of-parts.ts";
+export * from "./handle.ts";
 export * from "./images/images.ts";
 export * from "./network/edge-policy.ts";
 export * from "./network/egress-policy.ts";

@@ -3,8 +3,8 @@ import type { AgentContext, HttpRoute, RpcHandlers } from "../contracts.ts";
 import { compose } from "./compose/compose.ts";
 import { download } from "./download/download.ts";
 import { treeHandlers } from "./rpc/handlers.ts";
+import { watchHandlers } from "./rpc/watch-handlers.ts";
 import { upload } from "./upload/upload.ts";
-import { watchHandlers } from "./watch/handlers.ts";
 
 /** The HTTP routes of files (docs/contract/agent.md, Files). `GET` and `POST /files` decide access by themselves: signed URLs carry no header. */
 export function fileRoutes(ctx: AgentContext): readonly HttpRoute[] {

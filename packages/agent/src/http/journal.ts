@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { HttpRoute } from "../contracts.ts";
-import type { Journal } from "../journal.ts";
+import type { Journal } from "../process/journal.ts";
 
 /** `GET /boxyard/journal?after=N`: starts and ends of commands and lines of the agent after the one with this number, oldest first. */
 export function journalRoute(journal: Journal): HttpRoute {

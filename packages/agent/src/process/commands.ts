@@ -1,10 +1,10 @@
 import type { Clock } from "@boxyard/core";
 import { AppError } from "@boxyard/core";
 import type { ProcessConfig } from "@boxyard/spec/agent";
-import type { Journal } from "../journal.ts";
 import { LIMITS } from "../limits.ts";
 import type { Command } from "./command.ts";
 import { EndedCommands } from "./ended-commands.ts";
+import type { Journal } from "./journal.ts";
 
 export type Selector = { readonly pid: number } | { readonly tag: string };
 

@@ -4,8 +4,8 @@ import { envelope } from "@boxyard/spec";
 import { isLinear } from "@boxyard/testkit";
 import { BodyBudget } from "../body/budget.ts";
 import { bodyRules } from "../body/read-body.ts";
+import { dataEnvelope } from "../process/rpc/data-envelope.ts";
 import { readEnvelopes } from "./envelope.ts";
-import { dataEnvelope } from "./process/data-envelope.ts";
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 

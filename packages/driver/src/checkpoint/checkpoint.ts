@@ -1,5 +1,6 @@
 import type { SandboxId } from "@boxyard/core";
-import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
+import type { SandboxHandle } from "../handle.ts";
+import type { SandboxSpec } from "../runtime/types.ts";
 import type { CheckpointAbility, Generation, PauseOptions } from "./generation.ts";
 
 export interface CheckpointCapabilities {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
+import type { SandboxHandle } from "../handle.ts";
+import type { SandboxSpec } from "../runtime/types.ts";
 import { boot, codeOf, failure, health, never, reasonOf, type Subject, TIMEOUT_MS } from "./subject.ts";
 
 /** Proves the guarantees of `CheckpointDriver`: with memory where the driver can keep it, and with the disk alone. */

@@ -1,6 +1,7 @@
 import { AppError } from "@boxyard/core";
 import type { SandboxDriver } from "../driver.ts";
-import type { AgentAddress, SandboxHandle, SandboxSpec } from "../runtime/types.ts";
+import type { SandboxHandle } from "../handle.ts";
+import type { AgentAddress, SandboxSpec } from "../runtime/types.ts";
 
 /** What the suites need from an implementation, in addition to the contract. */
 export interface ContractSubject {

@@ -1,7 +1,8 @@
 import { AppError, type SandboxId } from "@boxyard/core";
 import type { CheckpointCapabilities, CheckpointDriver } from "../checkpoint/checkpoint.ts";
 import type { Generation, PauseOptions } from "../checkpoint/generation.ts";
-import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
+import type { SandboxHandle } from "../handle.ts";
+import type { SandboxSpec } from "../runtime/types.ts";
 import { type FakeSandboxes, validate } from "./sandboxes.ts";
 import { type FakeSnapshots, mayKeep } from "./snapshots.ts";
 import type { FakeVolumes } from "./volumes.ts";

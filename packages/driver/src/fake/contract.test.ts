@@ -3,7 +3,7 @@ import { newSandboxId } from "@boxyard/core";
 import type { CheckpointAbility } from "../checkpoint/generation.ts";
 import { type ContractSubject, driverContract, type SuiteName } from "../contract-suite/index.ts";
 import type { Damageable } from "../contract-suite/subject.ts";
-import type { SandboxHandle } from "../runtime/types.ts";
+import type { SandboxHandle } from "../handle.ts";
 import { FakeDriver } from "./fake-driver.ts";
 import { type FakeSandbox, FakeWorld, type Lackable } from "./world.ts";
 

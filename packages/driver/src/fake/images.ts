@@ -1,4 +1,5 @@
 import { AppError, withoutTrailing } from "@boxyard/core";
+import type { SandboxHandle } from "../handle.ts";
 import {
   type CommitOptions,
   DEFAULT_MAX_LAYER_BYTES,
@@ -6,10 +7,8 @@ import {
   type ImportLayerOptions,
   type LayerCapabilities,
   type LayerSource,
-  type MakeLayerOptions,
 } from "../images/images.ts";
-import type { SandboxHandle } from "../runtime/types.ts";
-import type { LayerInfo } from "../storage/layers.ts";
+import type { LayerInfo, MakeLayerOptions } from "../storage/layers.ts";
 import { FakeLayers } from "./layers.ts";
 import { digestOf, makeTar } from "./make-tar.ts";
 import type { FakeSandboxes } from "./sandboxes.ts";

@@ -1,7 +1,7 @@
 import { AppError } from "@boxyard/core";
+import type { SandboxHandle } from "../handle.ts";
 import { type EgressPolicy, isEnforceable } from "../network/egress-policy.ts";
 import type { NetworkCapabilities, NetworkDriver } from "../network/network.ts";
-import type { SandboxHandle } from "../runtime/types.ts";
 import { absent, type FakeSandboxes } from "./sandboxes.ts";
 import type { FakeWorld } from "./world.ts";
 

@@ -1,4 +1,5 @@
 import { AppError, type SandboxId, unlessAborted } from "@boxyard/core";
+import type { SandboxHandle } from "../handle.ts";
 import { inUse } from "../runtime/in-use.ts";
 import type { RuntimeCapabilities, RuntimeDriver } from "../runtime/runtime.ts";
 import type {
@@ -11,7 +12,6 @@ import type {
   ResourceLimits,
   ResourceStats,
   RuntimeStatus,
-  SandboxHandle,
   SandboxSpec,
   Signal,
 } from "../runtime/types.ts";

@@ -1,5 +1,6 @@
 import { AppError } from "@boxyard/core";
-import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
+import type { SandboxHandle } from "../handle.ts";
+import type { SandboxSpec } from "../runtime/types.ts";
 import type { FakeSandbox, FakeWorld } from "./world.ts";
 
 export const notFound = (handle: SandboxHandle) =>

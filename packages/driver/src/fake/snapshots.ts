@@ -1,8 +1,9 @@
 import { AppError } from "@boxyard/core";
 import type { CheckpointAbility } from "../checkpoint/generation.ts";
-import { imagesUnimplemented, type MakeLayerOptions } from "../images/images.ts";
-import type { SandboxHandle, SandboxSpec } from "../runtime/types.ts";
-import type { LayerInfo } from "../storage/layers.ts";
+import type { SandboxHandle } from "../handle.ts";
+import { imagesUnimplemented } from "../images/images.ts";
+import type { SandboxSpec } from "../runtime/types.ts";
+import type { LayerInfo, MakeLayerOptions } from "../storage/layers.ts";
 import { type CaptureOptions, damagedSnapshot, type SnapshotInfo, type SnapshotStore, snapshotNotFound } from "../storage/snapshots.ts";
 import type { VolumeMount } from "../storage/volume-mounts.ts";
 import type { FakeImages } from "./images.ts";

@@ -1,6 +1,7 @@
 import type { CheckpointAbility, Generation } from "../checkpoint/generation.ts";
+import type { SandboxHandle } from "../handle.ts";
 import type { EgressPolicy } from "../network/egress-policy.ts";
-import type { Capacity, ExitStatus, RuntimePhase, SandboxHandle, SandboxSpec } from "../runtime/types.ts";
+import type { Capacity, ExitStatus, RuntimePhase, SandboxSpec } from "../runtime/types.ts";
 import type { LayerInfo } from "../storage/layers.ts";
 import type { SnapshotInfo } from "../storage/snapshots.ts";
 import { FakeAgent, type FakeCommands, type InitManner } from "./agent.ts";

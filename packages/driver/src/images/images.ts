@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
-import type { SandboxHandle } from "../runtime/types.ts";
-import type { LayerInfo, LayerStorage } from "../storage/layers.ts";
+import type { SandboxHandle } from "../handle.ts";
+import type { LayerInfo, LayerStorage, MakeLayerOptions } from "../storage/layers.ts";
 
 /**
  * The part of a driver that makes layers, from tars and from the changes of sandboxes, and exports their tars.
@@ -92,15 +92,6 @@ export type ImageStore = LayerStorage & LayerMaker;
 
 /** A stream, or a file of the server's machine that the driver may open (needs the capability `localFiles`). */
 export type LayerSource = ReadableStream<Uint8Array> | { readonly path: string };
-
-export interface MakeLayerOptions {
-  /** Aborting leaves nothing and rejects with the signal's reason. */
-  readonly signal: AbortSignal;
-  /** Most bytes of the uncompressed tar; `DEFAULT_MAX_LAYER_BYTES` by default. */
-  readonly maxBytes?: number;
-  /** Most entries of the tar; `DEFAULT_MAX_LAYER_ENTRIES` by default. */
-  readonly maxEntries?: number;
-}
 
 export interface ImportLayerOptions extends MakeLayerOptions {
   /** What the uncompressed tar must hash to; another one is `data_loss`, reason `bad_digest`. */

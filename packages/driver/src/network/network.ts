@@ -1,4 +1,4 @@
-import type { SandboxHandle } from "../runtime/types.ts";
+import type { SandboxHandle } from "../handle.ts";
 import type { EgressPolicy } from "./egress-policy.ts";
 
 export interface NetworkCapabilities {

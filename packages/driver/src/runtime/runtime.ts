@@ -1,4 +1,5 @@
 import type { SandboxId } from "@boxyard/core";
+import type { SandboxHandle } from "../handle.ts";
 import type {
   AgentAddress,
   Capacity,
@@ -9,7 +10,6 @@ import type {
   ResourceLimits,
   ResourceStats,
   RuntimeStatus,
-  SandboxHandle,
   SandboxSpec,
   Signal,
 } from "./types.ts";

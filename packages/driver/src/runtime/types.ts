@@ -1,4 +1,5 @@
 import type { SandboxId } from "@boxyard/core";
+import type { SandboxHandle } from "../handle.ts";
 import type { EgressPolicy } from "../network/egress-policy.ts";
 import type { ImageRef, SnapshotRef } from "../storage/refs.ts";
 import type { VolumeMount } from "../storage/volume-mounts.ts";
@@ -51,13 +52,6 @@ export interface KeptSpec extends Omit<SandboxSpec, "agent" | "from" | "hostname
   readonly image: { readonly digest?: string; readonly layers: readonly string[] };
   /** Secret: never logged. */
   readonly initKey?: string;
-}
-
-/** Identifies a sandbox for its driver. Small and serialisable; holds no pid, path or address. */
-export interface SandboxHandle {
-  readonly driver: string;
-  readonly sandboxId: SandboxId;
-  readonly incarnation: number;
 }
 
 /** Address of a sandbox's agent and ports, valid for one incarnation. */

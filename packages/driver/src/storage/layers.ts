@@ -17,3 +17,12 @@ export interface LayerInfo {
   /** When it was made on this machine, milliseconds since 1970. */
   readonly createdAt: number;
 }
+
+export interface MakeLayerOptions {
+  /** Aborting leaves nothing and rejects with the signal's reason. */
+  readonly signal: AbortSignal;
+  /** Most bytes of the uncompressed tar; `DEFAULT_MAX_LAYER_BYTES` by default. */
+  readonly maxBytes?: number;
+  /** Most entries of the tar; `DEFAULT_MAX_LAYER_ENTRIES` by default. */
+  readonly maxEntries?: number;
+}

@@ -1,7 +1,6 @@
 import { AppError } from "@boxyard/core";
-import type { MakeLayerOptions } from "../images/images.ts";
-import type { SandboxHandle } from "../runtime/types.ts";
-import type { LayerInfo } from "./layers.ts";
+import type { SandboxHandle } from "../handle.ts";
+import type { LayerInfo, MakeLayerOptions } from "./layers.ts";
 import type { VolumeMount } from "./volume-mounts.ts";
 
 /**

@@ -4,10 +4,10 @@ import { type EntryInfo, EntryInfoTable } from "@boxyard/spec/agent";
 import type { BodyClaim } from "../../body/budget.ts";
 import { EncodedMessage, type Users } from "../../contracts.ts";
 import { encodeMessage } from "../../rpc/codec.ts";
+import { EntryReader } from "../entry-info.ts";
 import { LIMITS } from "../limits.ts";
 import { errnoOf, fileError } from "../sys/errno.ts";
 import { TimeSlice } from "../time-slice.ts";
-import { EntryReader } from "./entry-info.ts";
 
 /** Text gathered before it is turned into bytes. */
 const PIECE_CHARS = 64 * 1024;

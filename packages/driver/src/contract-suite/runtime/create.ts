@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { newSandboxId } from "@boxyard/core";
-import type { SandboxHandle } from "../../runtime/types.ts";
+import type { SandboxHandle } from "../../handle.ts";
 import { boot, codeOf, health, listed, never, reasonOf, type Subject, TIMEOUT_MS } from "../subject.ts";
 
 /** Tests of `create`. */

@@ -1,8 +1,8 @@
 import { type BigIntStats, lstatSync, realpathSync, statSync } from "node:fs";
 import type { EntryInfo } from "@boxyard/spec/agent";
-import type { Users } from "../../contracts.ts";
-import { metadataOfFile } from "../metadata.ts";
-import { baseName } from "../path/resolve-path.ts";
+import type { Users } from "../contracts.ts";
+import { metadataOfFile } from "./metadata.ts";
+import { baseName } from "./path/resolve-path.ts";
 import { permissionText } from "./permissions.ts";
 
 const NONE: EntryInfo["metadata"] = Object.freeze(Object.create(null));

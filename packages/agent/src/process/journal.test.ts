@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "@boxyard/core";
+import { LIMITS } from "../limits.ts";
+import { endStatusOf } from "./end-status.ts";
 import { Journal } from "./journal.ts";
-import { LIMITS } from "./limits.ts";
-import { endStatusOf } from "./process/end-status.ts";
 
 const command = (pid: number, cmd: string, args: string[]) => {
   const { promise: finished, resolve } = Promise.withResolvers<ReturnType<typeof endStatusOf>>();

@@ -1,7 +1,7 @@
 import type { Clock } from "@boxyard/core";
 import type { ProcessConfig } from "@boxyard/spec/agent";
-import { LIMITS } from "./limits.ts";
-import type { EndStatus } from "./process/end-status.ts";
+import { LIMITS } from "../limits.ts";
+import type { EndStatus } from "./end-status.ts";
 
 /** One thing that happened, for the sandbox's log. */
 export interface JournalEntry {

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { ProcessSelector } from "@boxyard/spec/agent";
-import type { Selector } from "../../process/commands.ts";
+import type { Selector } from "../commands.ts";
 
 /** The selector of a request. Throws `unimplemented` for one without pid and tag, which the contract treats as an unknown kind. */
 export function selectorOf(selector: ProcessSelector | undefined): Selector {

@@ -1,7 +1,7 @@
 import { ENVELOPE_HEADER_BYTES, writeEnvelopeHeader } from "@boxyard/spec";
 import { EncodedEnvelope } from "../../contracts.ts";
-import type { OutputKind, OutputPiece } from "../../process/output-log.ts";
-import { base64Of } from "../codec.ts";
+import { base64Of } from "../../rpc/codec.ts";
+import type { OutputKind, OutputPiece } from "../output-log.ts";
 
 /** JSON before the base64 of a data event, the same in the answers of Start and Connect. */
 const HEADS: Readonly<Record<OutputKind, Buffer>> = {

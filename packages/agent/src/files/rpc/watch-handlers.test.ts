@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { AppError, FakeClock } from "@boxyard/core";
 import { type AgentContext, EncodedEnvelope, type RpcCall } from "../../contracts.ts";
 import { LIMITS } from "../limits.ts";
-import { nextEnvelopes, takeAll } from "../rpc/watch-events.ts";
-import { EventQueue } from "./event-queue.ts";
-import { watchHandlers } from "./handlers.ts";
-import type { Watch } from "./watch.ts";
+import { EventQueue } from "../watch/event-queue.ts";
+import type { Watch } from "../watch/watch.ts";
+import { nextEnvelopes, takeAll } from "./watch-events.ts";
+import { watchHandlers } from "./watch-handlers.ts";
 
 let dir: string;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { AppError } from "@boxyard/core";
 import type { CloseStdinRequest, ProcessInput, SendInputRequest, StreamInputRequest } from "@boxyard/spec/agent";
-import type { Command } from "../../process/command.ts";
-import type { Commands } from "../../process/commands.ts";
+import type { Command } from "../command.ts";
+import type { Commands } from "../commands.ts";
 import { selectorOf } from "./selector.ts";
 
 /** Resolves when the pipe or terminal has taken the bytes, so that a client which waits for the answer is slowed down. */

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { ListResponse, SendSignalRequest, UpdateRequest } from "@boxyard/spec/agent";
-import type { Commands } from "../../process/commands.ts";
+import type { Commands } from "../commands.ts";
 import { selectorOf } from "./selector.ts";
 
 export function list(commands: Commands): ListResponse {

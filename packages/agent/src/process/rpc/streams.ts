@@ -1,13 +1,13 @@
 import { AppError } from "@boxyard/core";
 import type { ConnectRequest, ConnectResponse, StartRequest, StartResponse } from "@boxyard/spec/agent";
 import { type AgentContext, actingUser, type EncodedEnvelope, type RpcCall, type ServerStreamHandler } from "../../contracts.ts";
-import type { Reader } from "../../process/broadcast.ts";
-import type { Command } from "../../process/command.ts";
-import type { Commands } from "../../process/commands.ts";
-import type { EndStatus } from "../../process/end-status.ts";
-import { type StartDeps, startCommand } from "../../process/start-command.ts";
 import { terminalSize } from "../../pty/terminal.ts";
 import { after } from "../../timers.ts";
+import type { Reader } from "../broadcast.ts";
+import type { Command } from "../command.ts";
+import type { Commands } from "../commands.ts";
+import type { EndStatus } from "../end-status.ts";
+import { type StartDeps, startCommand } from "../start-command.ts";
 import { dataEnvelope } from "./data-envelope.ts";
 import { selectorOf } from "./selector.ts";
 

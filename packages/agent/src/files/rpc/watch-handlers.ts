@@ -1,10 +1,10 @@
 import type { filesystemService, WatchDirRequest, WatchDirResponse } from "@boxyard/spec/agent";
 import { type AgentContext, actingUser, type EncodedEnvelope, type RpcCall, type RpcHandlers } from "../../contracts.ts";
 import { resolvePath } from "../path/resolve-path.ts";
-import { nextEnvelopes, takeAll } from "../rpc/watch-events.ts";
 import { TimeSlice } from "../time-slice.ts";
-import { PolledWatchers } from "./polled.ts";
-import { type Watch, Watches } from "./watch.ts";
+import { PolledWatchers } from "../watch/polled.ts";
+import { type Watch, Watches } from "../watch/watch.ts";
+import { nextEnvelopes, takeAll } from "./watch-events.ts";
 
 type Handlers = RpcHandlers<typeof filesystemService>;
 

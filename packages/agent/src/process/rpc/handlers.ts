@@ -1,7 +1,7 @@
 import type { processService } from "@boxyard/spec/agent";
 import type { AgentContext, RpcHandlers } from "../../contracts.ts";
-import type { Commands } from "../../process/commands.ts";
-import type { StartDeps } from "../../process/start-command.ts";
+import type { Commands } from "../commands.ts";
+import type { StartDeps } from "../start-command.ts";
 import { list, sendSignal, update } from "./control.ts";
 import { closeStdin, sendInput, streamInput } from "./input.ts";
 import { connectHandler, startHandler } from "./streams.ts";
