@@ -48,6 +48,7 @@ async function runSuites(chosen: readonly Suite[], options: TestOptions, tempora
     marker,
     verbose: options.verbose,
     only: options.only,
+    asked: options.suites,
     tier: options.tier,
     seconds: options.seconds,
     installed: options.installed,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { processCpuMs } from "@boxyard/core/node";
-import { ENGINE_SETTINGS } from "@boxyard/driver-local/setup";
+import { ENGINE_SETTINGS } from "@boxyard/driver";
 
 const DEADLINE_MS = 10_000;
 

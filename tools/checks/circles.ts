@@ -3,7 +3,21 @@ import { cyclesOf, type Edge, importGraph } from "./graph.ts";
 
 /** The packages whose directories form no circle; none may leave. Missing is driver-local, which has circles today. */
 export const WITHOUT_CIRCLES: readonly string[] = [
-  ...["agent", "agent-client", "cli", "core", "driver", "egress-proxy", "http1", "mcp", "sdk", "server", "spec", "testkit"],
+  ...[
+    "agent",
+    "agent-client",
+    "cli",
+    "core",
+    "driver",
+    "driver-kubernetes",
+    "egress-proxy",
+    "http1",
+    "mcp",
+    "sdk",
+    "server",
+    "spec",
+    "testkit",
+  ],
 ];
 
 /** Tests and what they use may import every part of their package. */

@@ -6,6 +6,7 @@ export const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   driver: ["core"],
   "driver-local": ["core", "driver"],
+  "driver-kubernetes": ["core", "driver"],
   agent: ["core", "spec"],
   "agent-client": ["core", "spec", "driver"],
   http1: ["core"],
@@ -23,7 +24,12 @@ export const MAY_ALSO: readonly { readonly file: RegExp; readonly imports: reado
   {
     file: /^packages\/server\/src\/local-machine\.ts$/,
     imports: ["driver-local"],
-    because: "only this file chooses a concrete driver",
+    because: "only this file and cluster-machine.ts choose a concrete driver",
+  },
+  {
+    file: /^packages\/server\/src\/cluster-machine\.ts$/,
+    imports: ["driver-kubernetes"],
+    because: "only this file and local-machine.ts choose a concrete driver",
   },
   { file: /\.test\.ts$|\/testing\//, imports: ["testkit", "spec"], because: "tests use the test kit and the names of the protocols" },
 ];

@@ -40,6 +40,8 @@ export interface SuiteContext {
   readonly verbose: boolean;
   /** Only test files whose path contains one of these; empty: all. */
   readonly only: readonly string[];
+  /** The suites that the call names. */
+  readonly asked: readonly string[];
   /** Which files a suite runs when `only` is empty. */
   readonly tier: Tier;
   /** The time that was given for the tier `long`. */

@@ -1,4 +1,5 @@
 import { boundaries, generated, lint, sizes, types } from "./checks.ts";
+import { kubernetes } from "./kubernetes.ts";
 import { needs } from "./needs.ts";
 import { leaks, platform, release } from "./platform.ts";
 import { pureV2 } from "./pure-v2.ts";
@@ -16,6 +17,7 @@ export const lines = [
   [e2e],
   [hostile],
   [chaos],
+  [kubernetes],
   [soak],
   [release, leaks],
 ] as const;

@@ -6,10 +6,10 @@ import type { Place } from "../lib/lanes.ts";
 import { addTallies, bun, failedOne, type Suite, type SuiteContext, type Tally, tallyOf } from "../lib/suite.ts";
 import { filesIn } from "./tiers.ts";
 
-const NOT_UNIT = /\.(root|node|hostile)\.test\.ts$|contract\.test\.ts$/;
+const NOT_UNIT = /\.(root|node|hostile|kubernetes)\.test\.ts$|contract\.test\.ts$/;
 /** The files of the suite `hostile`, by name: a new attack is found without an entry in a list, and only one suite runs it. */
 const HOSTILE = ["e2e/isolation/**/*.test.ts", "{e2e,images,packages}/**/*.hostile.test.ts"];
-const NOT_E2E = /^e2e\/(agent|chaos|isolation)\/|\.hostile\.test\.ts$/;
+const NOT_E2E = /^e2e\/(agent|chaos|isolation)\/|\.(hostile|kubernetes)\.test\.ts$/;
 
 /**
  * Limits of a test that does not set its own. A test that hangs is the only one that they are to end, so they are longer than the longest wait for a

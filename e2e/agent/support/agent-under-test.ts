@@ -2,7 +2,7 @@ import { setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "@boxyard/driver-local/setup";
+import { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "@boxyard/driver";
 import { freePort } from "@boxyard/testkit";
 import type { AgentUnderTest } from "./agent-access.ts";
 import { readAgentSuiteConfig } from "./config.ts";

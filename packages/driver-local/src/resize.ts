@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fromErrno } from "@boxyard/core/node";
-import { inUse, type ResourceLimits } from "@boxyard/driver";
+import { checkResources, inUse, type ResourceLimits } from "@boxyard/driver";
 import { readAccount } from "./account.ts";
 import type { SandboxCgroup } from "./cgroup/sandbox-cgroup.ts";
 import { memoryInUse } from "./cgroup/stats.ts";
@@ -9,14 +9,13 @@ import { writeFact } from "./figures/write-fact.ts";
 import { cgroupOf, type LocalParts } from "./sandbox.ts";
 import { writeRecord } from "./state/record.ts";
 import { hasErrno } from "./sys/libc.ts";
-import { validateResources } from "./validate.ts";
 
 /**
  * Changes the limits of a running sandbox, in its turn. The record comes first: a new driver that finds it gives the same limits to what the sandbox starts
  * next, and the server repeats a resize that was cut off.
  */
 export async function resizeSandbox(parts: LocalParts, record: RunningRecord, resources: ResourceLimits): Promise<void> {
-  validateResources(resources);
+  checkResources(resources);
   try {
     await changeLimits(parts, record, resources);
   } catch (error) {

@@ -18,6 +18,7 @@ export { endsWithin, type ProgramOptions, type ProgramResult, runProgram } from 
 export type { Fault, FaultPoint } from "./platform/faults.ts";
 export { bootPlatform, type PlatformOptions } from "./platform/platform.ts";
 export type { LogLine, Platform } from "./platform/running-platform.ts";
+export { type ServerProcess, startServer } from "./platform/server-process.ts";
 export { startPostgres, type TestPostgres } from "./postgres.ts";
 export { type Capability, lacks } from "./requires.ts";
 export { makeSmallDisk, type SmallDisk } from "./small-disk.ts";

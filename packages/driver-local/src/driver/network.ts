@@ -1,10 +1,9 @@
-import type { EgressPolicy, NetworkCapabilities, NetworkDriver, SandboxHandle } from "@boxyard/driver";
+import { checkEgress, type EgressPolicy, type NetworkCapabilities, type NetworkDriver, type SandboxHandle } from "@boxyard/driver";
 import { connectInside } from "../network/connect-inside.ts";
 import { openProcess } from "../runtime/process.ts";
 import type { LocalParts } from "../sandbox.ts";
 import { writeRecord } from "../state/record.ts";
 import { close } from "../sys/libc.ts";
-import { validateEgress } from "../validate.ts";
 import { type LocalSandboxes, notFound } from "./sandboxes.ts";
 
 /** The network part of the driver; `network/` implements it. */
@@ -20,7 +19,7 @@ export class LocalNetwork implements NetworkDriver {
 
   setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void> {
     return this.sandboxes.inTurn(handle.sandboxId, async () => {
-      validateEgress(network);
+      checkEgress(network);
       const record = this.sandboxes.find(handle);
       if (this.sandboxes.phaseOf(record) !== "running") throw notFound(handle);
       await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, network });

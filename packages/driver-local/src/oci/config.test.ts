@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
+import { AGENT_ENVIRONMENT } from "@boxyard/driver";
 import { bundleConfig } from "./config.ts";
 import { seccompConfig } from "./seccomp/config.ts";
 

@@ -1,9 +1,8 @@
-import type { Restrictions } from "@boxyard/driver";
+import { AGENT_ENVIRONMENT, AGENT_PATH, LINUX_CAPS, type Restrictions } from "@boxyard/driver";
 import { type Figure, figureMounts } from "../figures/files.ts";
 import { ROOT_MOUNT } from "../rootfs/mounts.ts";
 import { RANGE_SIZE } from "../rootfs/uid-ranges.ts";
-import { AGENT_ENVIRONMENT } from "../setup/guest/environment.ts";
-import { DEVICE_RULES, LINUX_CAPS, MASKED_PATHS, READONLY_PATHS } from "./confinement.ts";
+import { DEVICE_RULES, MASKED_PATHS, READONLY_PATHS } from "./confinement.ts";
 import type { SeccompConfig } from "./seccomp/config.ts";
 
 /** What differs from sandbox to sandbox in the runtime's config.json. */
@@ -53,7 +52,6 @@ const MAX_TERMINALS = 256;
 const OOM_SCORE_ADJ = 500;
 /** Threads that are the agent's own: ROOM of images/guest/launch/prepare.c. */
 const AGENT_ROOM = 32;
-const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 const DEV_BYTES = 64 << 20;
 /** One file for each of these bytes, as the kernel's own default has it for the machine's memory. */
@@ -116,7 +114,7 @@ export function bundleConfig(input: BundleInput, machine: MachineFacts): object 
       terminal: false,
       user: { uid: 0, gid: 0 },
       args: ["/.boxyard/init", "--", "/.boxyard/agent"],
-      env: Object.entries({ PATH, ...AGENT_ENVIRONMENT }).map(([name, value]) => `${name}=${value}`),
+      env: Object.entries({ PATH: AGENT_PATH, ...AGENT_ENVIRONMENT }).map(([name, value]) => `${name}=${value}`),
       cwd: "/",
       capabilities: { bounding: linuxCaps, effective: linuxCaps, permitted: linuxCaps },
       // sudo works inside unless the template says otherwise; its privileges end at the user namespace.

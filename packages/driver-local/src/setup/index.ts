@@ -10,7 +10,6 @@ export { parseSize, readSetupConfig } from "./config.ts";
 export { dashboardFiles } from "./dashboard/files.ts";
 export { buildForkServer, forkServerFile } from "./fork-server.ts";
 export { buildGuest } from "./guest/build.ts";
-export { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "./guest/environment.ts";
 export { guestDirectory } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
 export { makePreparedPool } from "./prepared-pool.ts";

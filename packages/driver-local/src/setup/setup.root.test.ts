@@ -15,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tryLockFile } from "@boxyard/core/file-lock";
+import { AGENT_ENVIRONMENT } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { LayerStore } from "../images/index.ts";
 import { isPoolMounted, poolPaths, unmountPool } from "../pool-storage/index.ts";
@@ -22,16 +23,7 @@ import { AGENT_PORT } from "../steps/await-agent.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { interpreterPatch } from "./guest/elf.ts";
-import {
-  AGENT_ENVIRONMENT,
-  guestDirectory,
-  instanceName,
-  isSetUp,
-  pendingStages,
-  runSetup,
-  silentReporter,
-  type TestDataDir,
-} from "./index.ts";
+import { guestDirectory, instanceName, isSetUp, pendingStages, runSetup, silentReporter, type TestDataDir } from "./index.ts";
 import { makeTestDataDir } from "./test-data-directory.ts";
 import type { Reporter, SetupConfig } from "./types.ts";
 

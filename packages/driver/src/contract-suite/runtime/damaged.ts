@@ -18,7 +18,7 @@ export function damagedTests(subject: Subject): void {
       expect((await listed(driver)).sort()).toEqual([handle.sandboxId, other.sandboxId].sort());
       for (const incarnation of [1, 2]) {
         const any = { ...handle, incarnation };
-        const calls: Readonly<Record<string, Promise<unknown>>> = {
+        const calls: readonly (readonly [string, Promise<unknown>])[] = Object.entries({
           inspect: driver.inspect(any),
           recover: driver.recover(any),
           stats: driver.stats(any),
@@ -34,8 +34,9 @@ export function damagedTests(subject: Subject): void {
             revert: driver.revert(any.sandboxId),
           }),
           ...(driver.capabilities.snapshots && { capture: driver.snapshots.capture(any, { id: "s", memory: false }, never) }),
-        };
-        for (const [name, call] of Object.entries(calls)) expect([name, await failure(call)]).toEqual([name, DAMAGED]);
+        });
+        const failures = await Promise.all(calls.map(async ([name, call]) => [name, await failure(call)]));
+        expect(failures).toEqual(calls.map(([name]) => [name, DAMAGED]));
       }
       expect(await failure(driver.create(spec, never))).toBe("already_exists sandbox_exists");
       expect((await driver.recover(other)).phase).toBe("running");

@@ -19,6 +19,9 @@ export const ENGINE_SETTINGS: Readonly<Record<string, string>> = {
   BUN_GC_TIMER_INTERVAL: "10000",
 };
 
+/** PATH of the agent. */
+export const AGENT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /** The agent's environment besides PATH. Commands do not inherit it: the agent composes their environment anew. */
 export const AGENT_ENVIRONMENT: Readonly<Record<string, string>> = {
   // Its own libraries, whatever the image has.
