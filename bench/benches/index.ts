@@ -11,6 +11,7 @@ import { createCold } from "./create-cold.ts";
 import { files } from "./files.ts";
 import { fork } from "./fork.ts";
 import { idle } from "./idle.ts";
+import { longLists } from "./long-lists.ts";
 import { pause } from "./pause.ts";
 import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
@@ -52,6 +53,7 @@ export const benches: readonly Bench[] = [
   volume,
   soak,
   besideAttacks,
+  longLists,
 ];
 
 /** Promises that nothing here measures, and why. */

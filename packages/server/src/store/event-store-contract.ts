@@ -230,6 +230,10 @@ export function eventStoreContract(store: () => Store, reopen: (clock?: Clock) =
     expect(await read(ours.teamId, { action: "sandbox.running", targetId: ours.id })).toEqual([runs]);
     expect(await read(ours.teamId, { targetId: theirs.id })).toEqual([]);
     expect(await read(ours.teamId, { action: "key" })).toEqual([]);
+    expect(await read(ours.teamId, { action: "sandbox.creating" })).toEqual([made]);
+    expect(await read(ours.teamId, { action: "sand" })).toEqual([]);
+    expect(await store().events.readOf(ours.teamId, from, 1, { action: "sandbox" })).toHaveLength(1);
+    expect(await store().events.readOf(ours.teamId, from + 1, 9, { action: "sandbox" })).toHaveLength(1);
     expect(await read(theirs.teamId)).toEqual([["sandbox.creating", theirs.id]]);
     expect(await store().events.readOf(ours.teamId, from, 1)).toHaveLength(1);
   });

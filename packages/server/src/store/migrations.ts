@@ -233,4 +233,9 @@ export const MIGRATIONS: readonly Migration[] = [
         WHERE s.started_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.id = s.id)`,
     ],
   },
+  {
+    version: 19,
+    name: "events of a team by action",
+    statements: ["CREATE INDEX events_by_team_and_action ON events (team_id, action, cursor)"],
+  },
 ];

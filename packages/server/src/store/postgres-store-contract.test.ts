@@ -4,6 +4,7 @@ import { eventually, startPostgres, type TestPostgres } from "@boxyard/testkit";
 import { SQL } from "bun";
 import { expectAdopted, makeEarlierStore } from "./migrate-checkpoints-contract.ts";
 import { expectKeysKept, makeStoreWithKeys } from "./migrate-operations-contract.ts";
+import { expectTeamHasAll, makeStoreBeforeTeams } from "./migrate-teams-contract.ts";
 import { Sealer } from "./sealer.ts";
 import { PostgresSession } from "./session.ts";
 import { SqlStore } from "./sql-store.ts";
@@ -38,6 +39,16 @@ test("idempotency keys of a database from before creates were operations lead to
   await sql.close();
   const store = await SqlStore.open({ url }, "here");
   await expectKeysKept(store);
+  await store.close();
+});
+
+test("everything of a database from before there were teams is the first team's", async () => {
+  const url = await postgres.database();
+  const sql = new SQL(url);
+  await makeStoreBeforeTeams(sql, "here");
+  await sql.close();
+  const store = await SqlStore.open({ url }, "here");
+  await expectTeamHasAll(store);
   await store.close();
 });
 

@@ -7,6 +7,7 @@ import type { TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { expectAdopted, makeEarlierStore } from "./migrate-checkpoints-contract.ts";
 import { expectKeysKept, makeStoreWithKeys } from "./migrate-operations-contract.ts";
+import { expectTeamHasAll, makeStoreBeforeTeams } from "./migrate-teams-contract.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { sampleRecord } from "./sample-record.ts";
 import { Sealer } from "./sealer.ts";
@@ -58,6 +59,18 @@ test("idempotency keys of a store from before creates were operations lead to th
   await sql.close();
   const store = await SqlStore.open({ file }, "node");
   await expectKeysKept(store);
+  await store.close();
+  await rm(dir, { recursive: true });
+});
+
+test("everything of a store from before there were teams is the first team's", async () => {
+  const dir = await directory();
+  const file = join(dir, "boxyard.db");
+  const sql = new SQL({ adapter: "sqlite", filename: file });
+  await makeStoreBeforeTeams(sql, "node");
+  await sql.close();
+  const store = await SqlStore.open({ file }, "node");
+  await expectTeamHasAll(store);
   await store.close();
   await rm(dir, { recursive: true });
 });
