@@ -4,6 +4,7 @@ import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { isLimitName, LIMIT_NAMES, type LimitName } from "@boxyard/spec/platform";
 import { z } from "zod";
+import { otlpHeaders } from "./otlp-headers.ts";
 import { type ProxySettings, parseListed } from "./registry-hosts.ts";
 
 /** By which factor the limits of all sandboxes together may exceed what the machine has of a resource; at least 1. */
@@ -32,6 +33,8 @@ export interface ServerConfig {
   readonly logFiles: number;
   /** File of the access log, if there is one. */
   readonly accessLog: string | undefined;
+  /** Where spans go, if they are wanted. */
+  readonly traces: { readonly endpoint: string; readonly headers: Readonly<Record<string, string>> } | undefined;
   readonly maxSandboxes: number;
   /** Size of a volume for which none is asked, in MiB. */
   readonly volumeMB: number;
@@ -165,6 +168,8 @@ const Env = z.object({
     .string()
     .refine((text) => text === "off" || text.startsWith("/"), "must be off or the path of a file, from / on")
     .default("off"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/, error: "must be an address such as http://localhost:4318" }).optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: z.string().transform(otlpHeaders).default({}),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
   BOXYARD_VOLUME_MB: count(1).default(10_240),
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
@@ -232,6 +237,10 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     logMaxMib: e.BOXYARD_LOG_MAX_MIB,
     logFiles: e.BOXYARD_LOG_FILES,
     accessLog: e.BOXYARD_ACCESS_LOG === "off" ? undefined : e.BOXYARD_ACCESS_LOG,
+    traces:
+      e.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+        ? undefined
+        : { endpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/$/, ""), headers: e.OTEL_EXPORTER_OTLP_HEADERS },
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
     volumeMB: e.BOXYARD_VOLUME_MB,
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },

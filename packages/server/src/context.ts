@@ -18,7 +18,6 @@ import { Keys } from "./keys/keys.ts";
 import { logsOf } from "./logs/assemble.ts";
 import { assembleMetrics } from "./metrics/assemble.ts";
 import { observe } from "./prometheus/collect.ts";
-import { Instruments } from "./prometheus/instruments.ts";
 import { type Front, NO_COUNTS } from "./proxy/front.ts";
 import { type Route, RouteTable } from "./proxy/route-table.ts";
 import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
@@ -64,6 +63,8 @@ import { TeamLimits } from "./teams/limits.ts";
 import { Teams } from "./teams/teams.ts";
 import { type BuildSettings, noBuildSettings } from "./templates/builds/stage/build-settings.ts";
 import { Templates } from "./templates/templates.ts";
+import { timingsOf } from "./tracing/timings-of.ts";
+import type { Tracer } from "./tracing/tracer.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
 const CREATE_WAIT_MS = 30_000;
@@ -73,6 +74,7 @@ const KEPT_STORE =
 /** The services of a running server. */
 export interface ServerContext extends ApiServices {
   readonly accessLog: AccessLog | undefined;
+  readonly tracer: Tracer | undefined;
   readonly store: Store;
 }
 
@@ -145,8 +147,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const events = new Events(logger, sandboxLogs);
   const admission = admissionOf({ config, store, placement, clock, sandboxes, limits });
   const { metering, history, ...metrics } = await assembleMetrics({ store, clock });
-  const instruments = new Instruments();
-  const measuring = { metering, timings: instruments, use };
+  const { instruments, tracer, timings } = timingsOf(config, clock, logger);
+  const measuring = { metering, timings, use };
   const engine = engineOf(
     { store, placement, clock, routes, agent, tokens, portLinks, events, authorities, sandboxes, admission, ...measuring },
     options,
@@ -184,7 +186,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     store,
     templates,
     ...made,
-    ...{ run: crypto.randomUUID(), accessLog: accessLogOf(config, clock) },
+    ...{ run: crypto.randomUUID(), accessLog: accessLogOf(config, clock), tracer },
     sandboxes: service,
     nodes: new Nodes({ placement, sandboxes, service, store }),
     ...{ resizing: new Resizing({ engine, admission }), portUrls: new PortUrls({ engine, routes, portLinks, clock }) },

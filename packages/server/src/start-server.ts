@@ -74,6 +74,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   await modules.start("operations", { start: () => made.operations.recover() });
   await modules.start("engine", { start: () => engine.start() });
   await modules.start("builds", { start: () => context.builds.beginTidying(), stop: () => context.builds.close() });
+  await modules.start("traces", { start: () => undefined, stop: () => context.tracer?.close() });
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), { ...context, clock });
   const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };

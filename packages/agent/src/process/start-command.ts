@@ -28,6 +28,8 @@ export interface StartOrder {
   /** False: standard input is /dev/null. */
   readonly stdin: boolean;
   readonly trace?: CallTrace | undefined;
+  /** W3C Trace Context of the client's call, which the command gets as TRACEPARENT. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface StartDeps {
@@ -44,7 +46,8 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
   const command = resolveCommand(order.config.cmd, order.config.args);
   checkCommand(command);
   const cwd = workingDirectory(deps.state, order.user, order.config.cwd);
-  const env = composeEnvironment(order.user, deps.state.env, order.config.envs);
+  const traceEnv = order.traceparent === undefined ? undefined : { TRACEPARENT: order.traceparent };
+  const env = composeEnvironment(order.user, { ...deps.state.env, ...traceEnv }, order.config.envs);
   const oomKillsBefore = deps.oomKills.read();
   const unclosed = new Set<number>();
   let cgroup: CommandCgroup | undefined;

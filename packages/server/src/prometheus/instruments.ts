@@ -4,10 +4,16 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 const LONG = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 5];
 
-/** How long the changes of sandboxes and their steps take. */
+/** How long one change of a sandbox and its steps take. */
+export interface RunTimes {
+  step(name: string, ms: number): void;
+  end(ms: number, isOk: boolean): void;
+}
+
+/** How long the changes of sandboxes take. */
 export interface Timings {
-  transition(name: string, ms: number, isOk: boolean): void;
-  step(transition: string, name: string, ms: number): void;
+  /** At the begin of a change; undefined: its times are not wanted. */
+  begin(transition: string): RunTimes | undefined;
 }
 
 /**
@@ -68,13 +74,16 @@ export class Instruments implements Timings {
     });
   }
 
-  transition(transition: string, ms: number, isOk: boolean): void {
-    if (transition === "create") this.creates[isOk ? "ok" : "failed"]++;
-    this.transitions.observe({ transition, result: isOk ? "ok" : "failed" }, ms / 1000);
+  begin(transition: string): RunTimes {
+    return {
+      step: (step, ms) => this.steps.observe({ transition, step }, ms / 1000),
+      end: (ms, isOk) => this.transition(transition, ms, isOk),
+    };
   }
 
-  step(transition: string, step: string, ms: number): void {
-    this.steps.observe({ transition, step }, ms / 1000);
+  private transition(transition: string, ms: number, isOk: boolean): void {
+    if (transition === "create") this.creates[isOk ? "ok" : "failed"]++;
+    this.transitions.observe({ transition, result: isOk ? "ok" : "failed" }, ms / 1000);
   }
 
   request(method: string, status: number, ms: number): void {

@@ -39,6 +39,21 @@ export const LOG_SETTINGS = [
       "File of the access log: one line of JSON for each request of the platform API, with method, route, status, milliseconds, team, id of the key and address. It is rotated as `server.log` is.",
   },
   {
+    name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+    form: "URL",
+    usedBy: "server",
+    default: "none",
+    meaning:
+      "Collector of OpenTelemetry traces, such as http://localhost:4318: a span for each request of the platform API, for the changes of sandboxes that it makes and for their steps go to /v1/traces there (OTLP over HTTP, JSON). Spans that it does not take are dropped.",
+  },
+  {
+    name: "OTEL_EXPORTER_OTLP_HEADERS",
+    form: "list",
+    usedBy: "server",
+    default: "none",
+    meaning: "NAME=VALUE pairs, comma-separated: headers of requests to the collector, such as its key. Values may be percent-encoded.",
+  },
+  {
     name: "BOXYARD_METRICS",
     form: "key, open or off",
     usedBy: "server",

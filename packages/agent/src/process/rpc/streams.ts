@@ -53,6 +53,7 @@ async function* runStart(
     terminal: request.pty && terminalSize(request.pty.size),
     stdin: request.stdin ?? true,
     trace,
+    traceparent: traceparentOf(call),
   };
   const starting = commands.start(config, () => startCommand(deps, order));
   const command = await (call.timeoutMs === undefined ? starting : startedWithin(call.timeoutMs, starting));
@@ -63,6 +64,14 @@ async function* runStart(
     command.killAfter(left, () => reader.fail(deadline(call.timeoutMs)));
   }
   yield* deliver(command.pid, reader, call);
+}
+
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** The trace that the client's call belongs to, if it says so in the way that programs understand. */
+function traceparentOf(call: RpcCall): string | undefined {
+  const text = call.header("traceparent");
+  return text !== null && TRACEPARENT.test(text) ? text : undefined;
 }
 
 /** Rejects after the timeout, as in a frozen sandbox, or after root has stopped `launch`. A command that starts later is killed at once. */

@@ -12,6 +12,7 @@ import {
   TimeLimit,
   within,
 } from "@boxyard/core";
+import type { RunTimes } from "../../prometheus/instruments.ts";
 import type { SandboxChange } from "../../store/index.ts";
 import type { EngineNeeds, EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -55,6 +56,7 @@ export async function runTransition<Input, Context extends TransitionContext, Ou
   const context = transition.prepare({ parts, sandbox, change }, input);
   const startedAt = parts.clock.monotonic();
   const took: Record<string, number> = {};
+  const times = parts.timings?.begin(transition.name);
   const steps = [...(options.hasIntent ? [] : [intentOf(transition, write)]), ...transition.steps, resultOf(transition, write)];
   let isUndone = true;
   const undo = undoOf(parts, transition.name, sandbox.id, () => {
@@ -65,7 +67,14 @@ export async function runTransition<Input, Context extends TransitionContext, Ou
   });
   using limit = transition.limitMs === undefined ? undefined : new TimeLimit(transition.limitMs, parts.clock);
   try {
-    await runSteps(steps, context, undo, signalOf(transition, sandbox, options, limit), observerOf(parts, transition.name, took), patience);
+    await runSteps(
+      steps,
+      context,
+      undo,
+      signalOf(transition, sandbox, options, limit),
+      observerOf(parts, transition.name, took, times),
+      patience,
+    );
   } catch (error) {
     if (sandbox.state === transition.via && transition.onFailure === "return") {
       // If it could not be undone, the sandbox stays in `via`, as after the death of a server. The sweep gets the answer from `adopt.ts`.
@@ -73,12 +82,12 @@ export async function runTransition<Input, Context extends TransitionContext, Ou
       if (isUndone || before.state === transition.via) await settle(sandbox, transition.settled?.(context) ?? settledAs(before), write);
     }
     transition.failed?.(context, error);
-    parts.timings?.transition(transition.name, parts.clock.monotonic() - startedAt, false);
+    times?.end(parts.clock.monotonic() - startedAt, false);
     throw error;
   }
   undo.disarm();
   const totalMs = parts.clock.monotonic() - startedAt;
-  parts.timings?.transition(transition.name, totalMs, true);
+  times?.end(totalMs, true);
   transition.done?.(context, { totalMs: rounded(totalMs), steps: took } satisfies Took);
   return transition.output(context);
 }
@@ -182,6 +191,7 @@ export function observerOf(
   parts: Pick<EngineNeeds, "events" | "observer" | "timings">,
   name: string,
   took: Record<string, number>,
+  times?: RunTimes,
 ): StepObserver {
   const { observer } = parts;
   const trace = parts.events.stepTrace(name);
@@ -192,7 +202,7 @@ export function observerOf(
     onStep: (event) => {
       took[event.name] = rounded(event.durationMs);
       trace.onStep?.(event);
-      parts.timings?.step(name, event.name, event.durationMs);
+      times?.step(event.name, event.durationMs);
     },
   };
 }
