@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Sandbox } from "@boxyard/sdk";
+import { Sandbox, Secrets } from "@boxyard/sdk";
 import * as e2b from "e2b";
 import { usePlatform } from "../support/platform.ts";
 import { connection } from "../support/sandbox.ts";
@@ -54,3 +54,21 @@ test("TLS is opened for a host with rules alone, by an authority that programs i
   await platform().restart();
   expect(await issuer(sandbox)).toMatch(EDGE);
 }, 180_000);
+
+test("a secret is attached to a running sandbox, and its value is in no file and no environment of it", async () => {
+  const host = await registryHost();
+  const ours = { apiUrl: platform().apiUrl, apiKey: platform().apiKey };
+  const value = `value-${crypto.randomUUID()}`;
+  // A second run on the same platform finds what an earlier one that failed has left.
+  const name = `registry-${crypto.randomUUID().slice(0, 8)}`;
+  await Secrets.create(name, value, ours);
+  const envs = { TOKEN: Secrets.standIn(name) };
+  await using sandbox = await Sandbox.create({ ...ours, envs });
+  const secrets = [{ name, hosts: [host] }];
+  await sandbox.updateNetwork({ secrets });
+  const ask = `curl -s --max-time 20 -o /dev/null -w '%{http_code}' -H "X-Token: $TOKEN" https://${host}/`;
+  expect((await sandbox.commands.run(ask)).stdout).toMatch(/^[2-4]\d\d$/);
+  const found = `grep -rlsF '${value.slice(6)}' /proc/self/environ /home /tmp /etc /run /.boxyard 2>/dev/null; env | grep -cF '${value.slice(6)}' || true`;
+  expect((await sandbox.commands.run(`${found}; echo $TOKEN`)).stdout).toBe(`0\n${envs.TOKEN}\n`);
+  await Secrets.delete(name, ours);
+}, 60_000);

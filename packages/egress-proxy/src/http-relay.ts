@@ -1,5 +1,4 @@
 import {
-  type BodyScanner,
   type ClientConnection,
   type Connection,
   type ConnectionOwner,
@@ -8,8 +7,8 @@ import {
   type RequestHead,
   type ResponseHead,
   ResponseReader,
-  scannerFor,
 } from "@boxyard/http1";
+import { type Answer, PassedAnswer } from "./answer.ts";
 import type { Attempt, HostOwner } from "./connect.ts";
 import type { Admitted, Claim, Rules } from "./rules.ts";
 
@@ -26,6 +25,10 @@ export interface Route {
   head(request: RequestHead): Uint8Array;
   /** Takes the connection to the server after a whole answer; absent: each request has a connection of its own. */
   keep?(server: Connection): void;
+  /** The answer as the client gets it; absent: as the server sends it. */
+  answer?(response: ResponseHead, request: RequestHead): Answer;
+  /** The head of an interim answer, or of one that opens a tunnel, as the client gets it; absent: as the server sends it. */
+  interim?(head: Uint8Array): Uint8Array;
   /** Answers a request whose server cannot be reached; absent: the connection is reset. */
   unreachable?(request: RequestHead, client: ClientConnection): void;
 }
@@ -45,7 +48,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   private server: Connection | undefined;
   private early: Buffer[] = [];
   private response: ResponseHead | undefined;
-  private scanner: BodyScanner | undefined;
+  private answer: Answer | undefined;
   private interim = 0;
   private requestEnded = false;
   private tunnel = false;
@@ -137,7 +140,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
     if (this.isOver) return;
     if (this.tunnel) this.client.connection.halfClose();
     else if (this.canRepeat) this.repeat();
-    else if (this.response?.framing.kind === "close") this.end(false);
+    else if (this.response?.framing.kind === "close") this.endWithServer();
     else this.cut();
   }
 
@@ -178,40 +181,52 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   private passInterim(response: ResponseHead, rest: Buffer): void {
     this.interim += 1;
     if (this.interim > MAX_INTERIM) throw new Error("too many interim answers");
-    if (this.request.minor === 1) this.client.write(forwardedResponse(response));
+    if (this.request.minor === 1) this.client.write(this.interimHead(response));
     if (rest.byteLength > 0) this.readHead(rest);
   }
 
   private openTunnel(response: ResponseHead, rest: Buffer): void {
     if (this.request.upgrade === undefined || !this.requestEnded) throw new Error("an upgrade that nobody asked for");
     this.tunnel = true;
-    this.client.write(forwardedResponse(response));
+    this.client.write(this.interimHead(response));
     if (rest.byteLength > 0) this.toClient(rest);
     const early = this.client.becomeTunnel();
     if (early.byteLength > 0) this.onBody(early);
   }
 
+  private interimHead(response: ResponseHead): Uint8Array {
+    const head = forwardedResponse(response);
+    return this.route.interim?.(head) ?? head;
+  }
+
   private begin(response: ResponseHead, rest: Buffer): void {
+    const { route, request } = this;
     this.response = response;
-    this.scanner = scannerFor(response.framing);
-    // A client of HTTP/1.0 knows no chunks. Such clients are rare, so the connection is reset instead of decoding the answer.
-    if (this.request.minor === 0 && response.framing.kind === "chunked") throw new Error("chunks for a client of HTTP/1.0");
-    const close = !this.request.keepAlive || response.framing.kind === "close";
-    this.toClient(forwardedResponse(response, { close }));
+    this.answer = route.answer?.(response, request) ?? new PassedAnswer(response, request);
+    this.toClient(this.answer.head);
     if (rest.byteLength > 0) this.passBody(rest);
-    else if (this.scanner.done) this.end(this.request.keepAlive, response.keepAlive);
+    else if (this.answer.isDone) {
+      this.toClient(this.answer.end());
+      this.end(!this.answer.closes, response.keepAlive);
+    }
   }
 
   private passBody(bytes: Buffer): void {
-    const scanner = this.scanner as BodyScanner;
-    const count = scanner.done ? 0 : scanner.take(bytes, 0);
-    if (count > 0) this.toClient(bytes.subarray(0, count));
+    const answer = this.answer as Answer;
+    const { taken, out } = answer.push(bytes);
+    this.toClient(out);
     // What follows an answer that nobody asked for could be taken for the next answer.
-    if (scanner.done) this.end(this.request.keepAlive, this.response?.keepAlive === true && count === bytes.byteLength);
+    if (answer.isDone) this.end(!answer.closes, this.response?.keepAlive === true && taken === bytes.byteLength);
+  }
+
+  /** The server has ended an answer of unknown length. */
+  private endWithServer(): void {
+    this.toClient((this.answer as Answer).end());
+    this.end(!this.answer?.closes);
   }
 
   private toClient(bytes: Uint8Array): void {
-    if (!this.client.write(bytes)) this.server?.pause();
+    if (bytes.byteLength > 0 && !this.client.write(bytes)) this.server?.pause();
   }
 
   /** `keep`: the sandbox's connection goes on; `keepServer`: the server's too. */

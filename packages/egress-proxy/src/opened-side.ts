@@ -4,7 +4,6 @@ import {
   type ClientHost,
   type Exchange,
   FieldNames,
-  forwardedRequest,
   type HeadError,
   ownResponse,
   type RequestHead,
@@ -12,9 +11,11 @@ import {
 import { HTTP_1 } from "./alpn.ts";
 import { type Attempt, connectToHost, type HostOwner, type Ways } from "./connect.ts";
 import { HttpRelay, type Route } from "./http-relay.ts";
+import { MaskedAnswer } from "./masked-answer.ts";
+import { formsOf, maskText } from "./masker.ts";
 import { portlessHost } from "./request-host.ts";
 import type { Rules } from "./rules.ts";
-import { editedRequest } from "./transform.ts";
+import { type Edit, editedRequest, masksOf } from "./transform.ts";
 
 const HTTPS_PORT = 443;
 /** How long a connection to a server is kept for the next request: less than servers usually keep one. */
@@ -53,11 +54,18 @@ export class OpenedSide implements ClientHost {
       refuse(client, request, 421, `the Host of this request is not ${this.host}, for which the connection was opened`);
       return OVER;
     }
-    if (!this.parts.rules.edgeFor(this.address, this.host)) {
+    const edit = this.parts.rules.editFor(this.address, this.host);
+    if (!edit) {
       client.abort();
       return OVER;
     }
-    return new HttpRelay(this.parts.rules, this.address, this.routeOf(), request, client);
+    const masks = masksOf(edit);
+    const refused = edit.host?.refused ?? (masks.length > 0 && request.method === "TRACE" ? "TRACE shows what a request has" : undefined);
+    if (refused !== undefined) {
+      refuse(client, request, 403, refused);
+      return OVER;
+    }
+    return new HttpRelay(this.parts.rules, this.address, this.routeOf(edit, masks), request, client);
   }
 
   malformed({ status, message }: HeadError, client: ClientConnection): void {
@@ -66,7 +74,7 @@ export class OpenedSide implements ClientHost {
 
   onClosed(): void {}
 
-  private routeOf(): Route {
+  private routeOf(edit: Edit, masks: readonly string[]): Route {
     const { address, host, parts } = this;
     const { rules, ways } = parts;
     const key = `${address}|${rules.generation(address)}|${host}`;
@@ -77,7 +85,8 @@ export class OpenedSide implements ClientHost {
     return {
       claim: { host, isOpened: true },
       reach: (owner, isFresh) => kept(ways, key, isFresh, owner) ?? connectToHost(ways, { host, port: HTTPS_PORT, tls, permits }, owner),
-      head: (request) => this.headOf(request),
+      head: (request) => editedRequest(request, edit),
+      ...(masks.length > 0 && maskedBy(formsOf(masks))),
       keep: (server) => {
         if (rules.generation(address) === Number(key.split("|")[1])) ways.pool.put(key, server, KEEP_MS);
         else server.destroy();
@@ -85,11 +94,6 @@ export class OpenedSide implements ClientHost {
       unreachable: (request, client) =>
         refuse(client, request, 502, `${host} can't be reached, or has no certificate that this machine trusts`),
     };
-  }
-
-  private headOf(request: RequestHead): Uint8Array {
-    const edge = this.parts.rules.edgeFor(this.address, this.host);
-    return edge ? editedRequest(request, edge) : forwardedRequest(request);
   }
 }
 
@@ -99,6 +103,12 @@ function refuse(client: ClientConnection, request: RequestHead, status: number, 
   client.write(ownResponse(status, TEXT, `Boxyard: ${message}\n`, { close: true, head: request.method === "HEAD" }));
   client.endResponse(false);
 }
+
+/** Keeps secrets out of what the sandbox gets. */
+const maskedBy = (forms: readonly Buffer[]): Pick<Route, "answer" | "interim"> => ({
+  answer: (response, request) => new MaskedAnswer(forms, response, request),
+  interim: (head) => Buffer.from(maskText(forms, Buffer.from(head).toString("latin1")), "latin1"),
+});
 
 /** A connection that an earlier request has left, if there is one. */
 function kept({ pool }: Ways, key: string, isFresh: boolean, owner: HostOwner): Attempt | undefined {

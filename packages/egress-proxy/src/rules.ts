@@ -1,4 +1,5 @@
-import { canonicalHost, type EdgeHost, edgeHostFor, type HostPolicy, hostMatcher, parseRange } from "@boxyard/driver";
+import { canonicalHost, edgeHostFor, edgeSecretsFor, type HostPolicy, hostMatcher, isOpenedAtEdge, parseRange } from "@boxyard/driver";
+import type { Edit } from "./transform.ts";
 
 /** What a connection was admitted for. It is cut when its sandbox's policy no longer allows that. */
 export interface Claim {
@@ -55,12 +56,15 @@ class SandboxRules {
     return this.policy.ranges.some(({ first, last }) => first <= number && number <= last);
   }
 
-  edgeFor(host: string): EdgeHost | undefined {
-    return this.policy.edge && edgeHostFor(this.policy.edge.hosts, host);
+  /** What is done to requests to a host; undefined: nothing, and TLS stays closed. */
+  editFor(host: string): Edit | undefined {
+    const { edge } = this.policy;
+    if (!edge || !isOpenedAtEdge(edge, host)) return undefined;
+    return { host: edgeHostFor(edge.hosts, host), secrets: edgeSecretsFor(edge, host) };
   }
 
   permits({ host, address, isOpened }: Claim): boolean {
-    const isEdge = host !== undefined && this.edgeFor(host) !== undefined;
+    const isEdge = host !== undefined && this.editFor(host) !== undefined;
     if (isOpened !== undefined && isOpened !== isEdge) return false;
     if (this.policy.edge?.isWithheld) return false;
     if (host !== undefined && this.allowsName(host)) return true;
@@ -118,8 +122,8 @@ export class Rules {
   }
 
   /** What is done to the requests of a sandbox to a host; undefined: nothing, and TLS stays closed. */
-  edgeFor(address: string, host: string): EdgeHost | undefined {
-    return this.sandboxes.get(address)?.edgeFor(host);
+  editFor(address: string, host: string): Edit | undefined {
+    return this.sandboxes.get(address)?.editFor(host);
   }
 
   generation(address: string): number {

@@ -98,7 +98,7 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
     const name = hello.kind === "hello" ? hello.serverName : undefined;
     const host = name === undefined ? undefined : canonicalHost(name);
     const address = rules.asksForAddress(this.address) ? (originalDestination(this.client) ?? UNKNOWN) : UNKNOWN;
-    return { host, address, isOpened: host !== undefined && rules.edgeFor(this.address, host) !== undefined };
+    return { host, address, isOpened: host !== undefined && rules.editFor(this.address, host) !== undefined };
   }
 
   private reach({ host, address, isOpened }: Claim): Attempt {

@@ -56,7 +56,7 @@ export {
   type TeamWithLimits,
 } from "./keys/teams.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
-export type { EgressRules, NetworkRule } from "./sandbox/egress-rules.ts";
+export type { EgressRules, NetworkRule, NetworkSecret } from "./sandbox/egress-rules.ts";
 export type { NamedOptions } from "./sandbox/named-api.ts";
 export { Paginator } from "./sandbox/paginator.ts";
 export type { PortAccess, PortFetchOpts } from "./sandbox/port-access.ts";

@@ -29,6 +29,7 @@ import { type CreateOnceInput, createOnce } from "./sandboxes/create/create-once
 import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Places } from "./sandboxes/create/places.ts";
 import { TeamQuota } from "./sandboxes/create/team-quota.ts";
+import { DriverPolicies } from "./sandboxes/egress/driver-policies.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { LivingSandboxes } from "./sandboxes/engine/living.ts";
 import { MOST_FORMER } from "./sandboxes/engine/names.ts";
@@ -53,6 +54,7 @@ import { Liveness, livenessSettings } from "./sandboxes/upkeep/liveness.ts";
 import { Quarantine, type QuarantineParts } from "./sandboxes/upkeep/quarantine.ts";
 import { adoptAll } from "./sandboxes/upkeep/restart.ts";
 import { Sampler } from "./sandboxes/upkeep/sampler.ts";
+import { SecretRefresh } from "./sandboxes/upkeep/secret-refresh.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import { UseWatch } from "./sandboxes/upkeep/use-watch.ts";
@@ -133,9 +135,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const { tokens, portLinks } = tokensOf(await store.getOrCreateMeta("token-seed", newSeed), clock);
   const templates = new Templates(store, clock);
-  const secrets = new TeamSecrets({ store, clock });
-  const { teamId } = firstKey;
-  await templates.seed(join(config.dataDir, "templates"), teamId, logger);
+  const { secrets, policies } = secretsOf(store, clock);
+  await templates.seed(join(config.dataDir, "templates"), firstKey.teamId, logger);
 
   const access = await accessOf({ store, clock, config, firstKey });
   const { limits } = access;
@@ -150,7 +151,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const { instruments, tracer, timings } = timingsOf(config, clock, logger);
   const measuring = { metering, timings, use };
   const engine = engineOf(
-    { store, placement, clock, routes, agent, tokens, portLinks, events, authorities, sandboxes, admission, ...measuring },
+    { store, placement, clock, routes, agent, tokens, portLinks, events, authorities, policies, sandboxes, admission, ...measuring },
     options,
   );
   const making = { engine, admission, clock };
@@ -176,7 +177,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
   const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations };
-  const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, guests };
+  const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, policies, guests };
   const service = new SandboxService({ ...serving, routes });
   const context: ServerContext = {
     config,
@@ -198,8 +199,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     tokens,
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
     secrets,
-    ...{ volumes, volumeContent: driver.volumes.content },
-    ...{ sdkPackage, dashboardFiles },
+    ...{ volumes, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
     mcp: new McpFront(() => own.url ?? ""),
   };
   access.credentials.onRevoked((keyId) => {
@@ -209,13 +209,20 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const counts = { front: () => own.front?.counts ?? NO_COUNTS, builds: () => made.builds.counts };
   observe(instruments, { sandboxes, driver, store, clock, ...counts });
   const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
-  const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId };
+  const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId: firstKey.teamId };
   const adopt = async () => {
     engine.sandboxes.names.remember((await store.listFormerNames(MOST_FORMER)).reverse());
     return adoptAll(restart, orphans, remaking);
   };
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
-  return { context, engine, routes, own, firstKey, sandboxLogs, adopt, volumes, operations, sampler, metrics, liveness, sweep, guests };
+  const watches = [sampler, liveness, sweep, guests, new SecretRefresh({ engine, events: store.events, logger })];
+  const lasting = { context, engine, routes, own, firstKey, sandboxLogs, volumes, operations };
+  return { ...lasting, adopt, sampler, metrics, liveness, sweep, guests, watches };
+}
+
+function secretsOf(store: Store, clock: Clock) {
+  const secrets = new TeamSecrets({ store, clock });
+  return { secrets, policies: new DriverPolicies(secrets) };
 }
 
 /** The routes to sandboxes, and what notes their use that is no request. */

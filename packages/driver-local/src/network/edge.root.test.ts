@@ -54,6 +54,21 @@ async function answer(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   if (pathname === "/upload") return new Response(`${(await request.arrayBuffer()).byteLength} ${request.headers.get("x-added")}`);
   if (pathname === "/large") return new Response(new Uint8Array(64 << 20));
+  if (pathname === "/echo") {
+    const told = Object.fromEntries(request.headers);
+    const bytes = Buffer.from(`${request.url} ${JSON.stringify(told)} ${told.authorization ? btoa(told.authorization) : ""}`);
+    const coding = request.headers.get("x-coding");
+    const body = coding ? Bun.gzipSync(bytes) : bytes;
+    // In small pieces, so that a secret is in none of them whole.
+    const pieces = new ReadableStream({
+      start(stream) {
+        for (let at = 0; at < body.byteLength; at += 5) stream.enqueue(body.subarray(at, at + 5));
+        stream.close();
+      },
+    });
+    const shown = { "x-shown": told.authorization ?? "", ...(coding && { "content-encoding": coding }) };
+    return new Response(request.headers.has("x-sized") ? bytes : pieces, { headers: shown });
+  }
   if (pathname === "/events")
     return new Response(
       new ReadableStream({
@@ -275,5 +290,62 @@ test("a killed proxy lets nothing by, and the next one opens TLS again", async (
   const first = await curl(sandbox, "https://other.example/");
   expect(["other.example null null", expect.stringContaining("curl: (")]).toContainEqual(first);
   await eventually("another proxy serves", async () => (await curl(sandbox, "https://api.example/")) === "api.example one null");
+  await unplug(sandbox);
+});
+
+const TOKEN = "token-of-the-team/0123456789+abc";
+const HELD = "boxyard.token.secret";
+const attached = (secret: object = {}): EgressPolicy => ({
+  internetAccess: true,
+  edge: { hosts: [], secrets: [{ placeholder: HELD, value: TOKEN, hosts: ["api.example"], ...secret }] },
+});
+
+test("a secret is put into requests to its hosts, and no answer brings it inside", async () => {
+  const sandbox = await plugIn(attached());
+  const bearer = ["-H", `Authorization: Bearer ${HELD}`];
+  const basic = ["--user", `name:${HELD}`];
+  for (const more of [
+    bearer,
+    [...bearer, "-H", "x-sized: 1"],
+    [...bearer, "-H", "Range: bytes=0-40"],
+    [...basic, "--include"],
+    [...bearer, "--include", "-H", "Connection: close"],
+  ]) {
+    const answer = await curl(sandbox, `https://api.example/echo?key=${HELD}`, { more });
+    expect([more, answer.includes("[masked]"), answer.includes('accept-encoding":"identity')]).toEqual([more, true, true]);
+    for (const form of [TOKEN, encodeURIComponent(TOKEN), btoa(`name:${TOKEN}`).slice(0, -4), HELD]) expect(answer).not.toContain(form);
+  }
+  expect(await curl(sandbox, "https://api.example/echo", { more: [...bearer, "-H", "x-coding: gzip"] })).toContain("curl: (");
+  expect(await curl(sandbox, "https://api.example/echo", { more: [...bearer, "-X", "TRACE"] })).toContain("Boxyard: TRACE");
+  // Another host gets what the sandbox holds.
+  expect(await curl(sandbox, "https://other.example/echo", { more: bearer })).toContain(HELD);
+  await unplug(sandbox);
+});
+
+test("a secret is put in for its methods and paths alone, and a change of it holds for the next request", async () => {
+  const sandbox = await plugIn(attached({ methods: ["GET"], paths: ["/echo", "/v1/*"] }));
+  const more = ["-H", `Authorization: Bearer ${HELD}`];
+  const sees = async (path: string, ...others: string[]) =>
+    (await curl(sandbox, `https://api.example${path}`, { more: [...more, ...others, "--path-as-is"] })).includes(HELD);
+  expect([await sees("/echo"), await sees("/echo?x=1")]).toEqual([false, false]);
+  expect(await sees("/echo", "-X", "POST")).toBe(true);
+  await networks.change(sandbox.lease, attached({ paths: ["/v1/*"] }));
+  for (const path of ["/echo", "/v1/../echo", "/v1/%2e%2e/echo", "//v1/..//echo"]) {
+    const answer = await curl(sandbox, `https://api.example${path}`, { more: [...more, "--path-as-is"] });
+    expect([path, answer.includes("[masked]")]).toEqual([path, false]);
+  }
+  await networks.change(sandbox.lease, attached({ value: "another-value-of-it" }));
+  expect(await curl(sandbox, "https://api.example/echo", { more })).toContain("Bearer [masked]");
+  await networks.change(sandbox.lease, { internetAccess: true });
+  expect(await sees("/echo")).toBe(true);
+  await unplug(sandbox);
+});
+
+test("a rule whose secret cannot be had refuses its host, and says why", async () => {
+  const refused = "network: there is no secret 'gone'";
+  const sandbox = await plugIn({ internetAccess: true, edge: { hosts: [{ host: "api.example", headers: {}, refused }] } });
+  const before = requests;
+  expect(await curl(sandbox, "https://api.example/")).toBe(`Boxyard: ${refused}\n`);
+  expect(requests).toBe(before);
   await unplug(sandbox);
 });

@@ -18,6 +18,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "NetworkOptions",
       "EgressRules",
       "NetworkRule",
+      "NetworkSecret",
       "NetworkUpdate",
       "SandboxNamedOpts",
       "NamedOptions",

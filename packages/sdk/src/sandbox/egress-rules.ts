@@ -17,10 +17,24 @@ export interface EgressRules {
    * exact name decides. For these hosts the server opens TLS outside the sandbox. Rules open no way by themselves.
    */
   readonly rules?: Readonly<Record<string, readonly NetworkRule[]>> | undefined;
+  /** Secrets that are put into requests outside the sandbox, which never has their values; 20 at most. Answers that show one have `[masked]` in its place. */
+  readonly secrets?: readonly NetworkSecret[] | undefined;
 }
 
 /** What is done to the requests to a host; a host has one rule at most. */
 export interface NetworkRule {
   /** `headers`: sent with each request, in place of its own of these names; 20 at most. */
   readonly transform?: { readonly headers?: Readonly<Record<string, string>> | null | undefined } | null | undefined;
+}
+
+/** A secret of the team that requests by HTTPS to some hosts get, outside the sandbox. */
+export interface NetworkSecret {
+  /** Name of the secret (`Secrets.create`). The sandbox sends `Secrets.standIn(name)` in its place. */
+  readonly name: string;
+  /** Hosts whose requests get it: names, or `*.` and a name; 10 at most. */
+  readonly hosts: readonly string[];
+  /** Methods whose requests get it, in upper case. Default: all. */
+  readonly methods?: readonly string[] | undefined;
+  /** Paths whose requests get it: `/v1/chat`, or `/v1/*` for all that begin with `/v1/`. Default: all. */
+  readonly paths?: readonly string[] | undefined;
 }

@@ -198,14 +198,21 @@ export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number,
 }
 
 export function updateSandboxNetwork(api: ApiClient, id: string, update: NetworkUpdate, options: RequestOptions): Promise<void> {
-  const { allowInternetAccess, allowOut, denyOut, dnsServers, rules } = update;
+  const { allowInternetAccess, allowOut, denyOut, dnsServers, rules, secrets } = update;
   return api.send({
     method: "PUT",
     path: sandboxPath(id, "/network"),
     what: `update network of sandbox ${id}`,
     notFoundReason: NO_SANDBOX,
     options,
-    body: { allowOut, denyOut, dnsServers, rules, allow_internet_access: allowInternetAccess } satisfies wire.SandboxNetworkUpdateConfig,
+    body: {
+      allowOut,
+      denyOut,
+      dnsServers,
+      rules,
+      secrets,
+      allow_internet_access: allowInternetAccess,
+    } satisfies wire.SandboxNetworkUpdateConfig,
     read: async () => undefined,
   });
 }

@@ -36,6 +36,11 @@ const pathOf = (idOrName: string) => `/secrets/${encodeURIComponent(idOrName)}`;
 export class Secrets {
   private constructor() {}
 
+  /** The text that programs in a sandbox use in place of the value, where `network.secrets` puts that into their requests. */
+  static standIn(name: string): string {
+    return `boxyard.${name.toLowerCase()}.secret`;
+  }
+
   /**
    * Stores a secret of up to 64 KiB. `name` has letters, digits, `-` and `_`, and is stored in lower case; one that your team has already is a
    * `ConflictError`.

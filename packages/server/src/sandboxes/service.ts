@@ -14,6 +14,7 @@ import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
 import { makeSandbox } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
 import { checkSize, mostOfMachine } from "./create/size.ts";
+import type { DriverPolicies } from "./egress/driver-policies.ts";
 import type { Egress } from "./egress/egress-request.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Operations } from "./engine/operations.ts";
@@ -38,6 +39,7 @@ export interface SandboxServiceParts {
   readonly volumes: Volumes;
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
   readonly secrets: Pick<TeamSecrets, "value">;
+  readonly policies: Pick<DriverPolicies, "check">;
   readonly store: Store;
   readonly driver: Pick<SandboxDriver, "capacity">;
   readonly clock: Clock;
@@ -90,6 +92,7 @@ export class SandboxService {
     const version = templates.resolve(teamId, body.templateID);
     const asked = toCreateSandbox(body, teamId, version, maxHoursOf(teamId));
     if (asked.size) checkSize(asked.size, await mostOfMachine(this.parts.driver));
+    await this.parts.policies.check(teamId, asked.settings);
     const volumes = await volumesOfCreate(this.parts.volumes, teamId, body.volumeMounts, version);
     const settings = { ...asked.settings, ...(setup && { setup }) };
     const source = { ...version, inherited: snapshotCatalog.envOf(version.spec) };
@@ -235,6 +238,7 @@ export class SandboxService {
     const sandbox = this.visible(teamId, id);
     if (!sandbox.driver.capabilities.network)
       throw cannotHere("The network of a running sandbox cannot be changed on this server", "fixed_network");
+    await this.parts.policies.check(teamId, egress);
     await this.parts.engine.run(sandbox, setEgress, egress);
   }
 

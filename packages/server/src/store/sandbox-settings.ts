@@ -36,6 +36,14 @@ export type NetworkRules = Readonly<
   >
 >;
 
+/** A secret of the team that requests to some hosts get in place of the text that the sandbox has for it. */
+export interface NetworkSecret {
+  readonly name: string;
+  readonly hosts: readonly string[];
+  readonly methods?: readonly string[] | undefined;
+  readonly paths?: readonly string[] | undefined;
+}
+
 /** The part of a sandbox's record that can change while the sandbox lives. */
 export interface SandboxSettings {
   readonly metadata: Readonly<Record<string, string>>;
@@ -43,6 +51,8 @@ export interface SandboxSettings {
   readonly egress: EgressPolicy;
   /** The rules for requests, as they were given; hosts in lower case. */
   readonly rules?: NetworkRules;
+  /** Secrets that are put into requests, outside the sandbox; hosts in lower case. */
+  readonly secrets?: readonly NetworkSecret[];
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
   /** Ports inside that speak TLS. */

@@ -53,12 +53,20 @@ export type SandboxNetworkConfig = {
   readonly httpsPorts?: readonly number[] | null | undefined;
   readonly dnsServers?: readonly string[] | null | undefined;
   readonly rules?: Readonly<Record<string, readonly SandboxNetworkRule[]>> | null | undefined;
+  readonly secrets?: readonly SandboxNetworkSecret[] | null | undefined;
 };
 
 export type SandboxNetworkRule = {
   readonly transform?: {
     readonly headers?: Readonly<Record<string, string>> | null | undefined;
   } | null | undefined;
+};
+
+export type SandboxNetworkSecret = {
+  readonly name: string;
+  readonly hosts: readonly string[];
+  readonly methods?: readonly string[] | undefined;
+  readonly paths?: readonly string[] | undefined;
 };
 
 export type SandboxVolumeMount = {
@@ -203,6 +211,7 @@ export type SandboxNetworkUpdateConfig = {
   readonly egressProxy?: Readonly<Record<string, unknown>> | null | undefined;
   readonly dnsServers?: readonly string[] | null | undefined;
   readonly rules?: Readonly<Record<string, readonly SandboxNetworkRule[]>> | null | undefined;
+  readonly secrets?: readonly SandboxNetworkSecret[] | null | undefined;
   readonly allow_internet_access?: boolean | null | undefined;
 };
 

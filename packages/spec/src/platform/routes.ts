@@ -8,6 +8,7 @@ import { keyRoutes } from "./key.ts";
 import { legacyTemplateRoutes } from "./legacy-template-routes.ts";
 import { metricRoutes } from "./metric-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
+import { NetworkUpdate } from "./network.ts";
 import { nodeRoutes } from "./node-routes.ts";
 import { portRoutes } from "./port-routes.ts";
 import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
@@ -177,7 +178,7 @@ export const routes = {
     tags,
     ...allowed("sandboxes"),
     summary: "Replace the rules of a running sandbox's outgoing traffic",
-    request: { params: SandboxPath, body: body(s.NetworkUpdate) },
+    request: { params: SandboxPath, body: body(NetworkUpdate) },
     responses: { 204: none("The rules are in force, also for connections that are open"), ...errors(400, 404, 409, 501) },
   }),
   ...nameRoutes,

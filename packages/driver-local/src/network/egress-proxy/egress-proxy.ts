@@ -1,6 +1,6 @@
 import { AppError, type Clock, SerialQueue } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import { edgeHostFor, type HostPolicy } from "@boxyard/driver";
+import { type HostPolicy, isOpenedAtEdge } from "@boxyard/driver";
 import type { EdgeAuthority } from "../edge-authority/authority.ts";
 import type { Identity } from "../edge-authority/certificates.ts";
 import { type ProxyChild, startProxy } from "./child.ts";
@@ -87,7 +87,7 @@ export class EgressProxy {
 
   /** Only for hosts for which a sandbox has rules: the proxy parses what sandboxes send, and must not be able to stand for any other server. */
   private async certificateFor(host: string): Promise<Identity | undefined> {
-    for (const { edge } of this.rules.values()) if (edge && edgeHostFor(edge.hosts, host)) return this.options.authority.leaf(host);
+    for (const { edge } of this.rules.values()) if (edge && isOpenedAtEdge(edge, host)) return this.options.authority.leaf(host);
     return undefined;
   }
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSandboxId } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
+import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../testing/test-server.ts";
 
 let world: FakeWorld;
@@ -101,6 +102,57 @@ test("rules for requests are given back as they were given, with hosts in lower 
   expect([(await network()).rules, enforced()]).toEqual([undefined, undefined]);
   await put({ rules: { "*.b.example": rule({ a: "b" }) } }, made.sandboxID);
   expect(enforced()).toEqual({ hosts: [{ host: "*.b.example", headers: { a: "b" } }] });
+});
+
+const usesSecret = rule({ Authorization: "Bearer $" + "{e2b.secrets.Token}" });
+
+test("secrets of rules and attached ones reach the driver, follow their changes, and are shown to nobody", async () => {
+  const secret = (value: string, path = "/secrets", name: string | undefined = "token") =>
+    s.call("POST", path, { ...(name && { name }), value });
+  expect((await secret("value-one-of-the-team")).status).toBe(201);
+  const network = {
+    rules: { "a.example": usesSecret },
+    secrets: [{ name: "token", hosts: ["B.example"], methods: ["GET"], paths: ["/v1/*"] }],
+  };
+  const made = await s.create({ network });
+  const shownNetwork = { rules: network.rules, secrets: [{ ...network.secrets[0], hosts: ["b.example"] }] };
+  const got = await s.call("GET", `/sandboxes/${made.sandboxID}`);
+  expect(got.body.network).toMatchObject(shownNetwork);
+  expect(JSON.stringify(got.body)).not.toContain("value-one");
+  const edgeOf = (value: string) => ({
+    hosts: [{ host: "a.example", headers: { Authorization: `Bearer ${value}` }, masked: [value] }],
+    secrets: [{ placeholder: "boxyard.token.secret", value, hosts: ["b.example"], methods: ["GET"], paths: ["/v1/*"] }],
+  });
+  const enforced = () => world.sandboxes.get(made.sandboxID)?.network.edge;
+  expect(enforced()).toEqual(edgeOf("value-one-of-the-team"));
+  expect((await secret("value-two-of-the-team", "/secrets/token", "")).status).toBe(200);
+  await eventually("the driver has the new value", () => JSON.stringify(enforced()) === JSON.stringify(edgeOf("value-two-of-the-team")));
+  await s.call("DELETE", "/secrets/token");
+  const refused = "network: there is no secret 'token'";
+  await eventually(
+    "the host is refused",
+    () => JSON.stringify(enforced()) === JSON.stringify({ hosts: [{ host: "a.example", headers: {}, refused }] }),
+  );
+});
+
+test("a secret that is not there, or that no header can hold, is refused by name", async () => {
+  expect((await s.call("POST", "/secrets", { name: "lines", value: "a\nb" })).status).toBe(201);
+  for (const body of [{ rules: { "a.example": usesSecret } }, { secrets: [{ name: "token", hosts: ["a.example"] }] }])
+    expect(await put(body)).toMatchObject({ status: 400, body: { message: "network: there is no secret 'token'" } });
+  const lines = await put({ secrets: [{ name: "lines", hosts: ["a.example"] }] });
+  expect([lines.status, lines.body.message]).toEqual([400, expect.stringContaining("'lines' cannot be in a header")]);
+  for (const secrets of [
+    [{ name: "a b", hosts: ["a.example"] }],
+    [{ name: "a", hosts: [] }],
+    [{ name: "a", hosts: ["*"] }],
+    [{ name: "a", hosts: ["a.example"], paths: ["v1"] }],
+    [{ name: "a", hosts: ["a.example"], methods: ["get"] }],
+    [
+      { name: "a", hosts: ["a.example"] },
+      { name: "A", hosts: ["b.example"] },
+    ],
+  ])
+    expect(await put({ secrets })).toMatchObject({ status: 400, body: { message: expect.stringContaining("secrets") } });
 });
 
 test("of a sandbox that is not there is 404, also with an id that none can have", async () => {

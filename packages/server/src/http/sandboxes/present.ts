@@ -3,7 +3,7 @@ import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platfo
 import type { Observations } from "../../sandboxes/observations.ts";
 import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
-import { type NetworkRules, resourcesOf, type SandboxRecord } from "../../store/index.ts";
+import { type NetworkRules, type NetworkSecret, resourcesOf, type SandboxRecord } from "../../store/index.ts";
 import { presentUsage } from "../metrics/present.ts";
 import type { SandboxServices } from "./services.ts";
 
@@ -78,6 +78,7 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, services: 
       ...(settings.egress.denyOut && { denyOut: [...settings.egress.denyOut] }),
       ...(settings.egress.dnsServers && { dnsServers: [...settings.egress.dnsServers] }),
       ...(settings.rules && { rules: presentRules(settings.rules) }),
+      ...(settings.secrets && { secrets: presentSecrets(settings.secrets) }),
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
     // How a sandbox was paused is known only once the pause has ended.
@@ -90,7 +91,10 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, services: 
   };
 }
 
-type PresentedRules = NonNullable<NonNullable<SandboxDetail["network"]>["rules"]>;
+type PresentedNetwork = NonNullable<SandboxDetail["network"]>;
+type PresentedRules = NonNullable<PresentedNetwork["rules"]>;
+type PresentedSecrets = NonNullable<PresentedNetwork["secrets"]>;
 
 /** A copy, because a record is read-only. */
+const presentSecrets = (secrets: readonly NetworkSecret[]): PresentedSecrets => structuredClone(secrets) as PresentedSecrets;
 const presentRules = (rules: NetworkRules): PresentedRules => structuredClone(rules) as PresentedRules;

@@ -14,20 +14,25 @@ import {
   parseRange,
 } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { NetworkRules } from "../../store/index.ts";
+import type { NetworkRules, NetworkSecret } from "../../store/index.ts";
 
 /** The part of a request that says what may leave a sandbox. */
-export type EgressBody = Pick<NonNullable<NewSandbox["network"]>, "egressProxy" | "rules" | "dnsServers" | "allowOut" | "denyOut">;
+export type EgressBody = Pick<
+  NonNullable<NewSandbox["network"]>,
+  "egressProxy" | "rules" | "secrets" | "dnsServers" | "allowOut" | "denyOut"
+>;
 
 /** What may leave a sandbox, as it is kept: the policy for packets and names, and the rules for requests as they were given. */
 export interface Egress {
   readonly egress: EgressPolicy;
   readonly rules?: NetworkRules;
+  readonly secrets?: readonly NetworkSecret[];
 }
 
 /** Hosts with rules, and rules of a host, that the contract allows. */
 const MAX_RULES = { hosts: 10, ofHost: 1 } as const;
-const PLACEHOLDER = /\$\{e2b\.[^}]*\}/;
+/** Placeholders in values; those of identities are absent, as identities are. */
+const PLACEHOLDER = /\$\{e2b\.(?!secrets\.[a-zA-Z0-9_-]{1,128}\})[^}]*\}?/;
 
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
 const shown = (text: string) => text.slice(0, 100);
@@ -36,10 +41,10 @@ const shown = (text: string) => text.slice(0, 100);
 const NAMES_NEED_DENIAL = "network.allowOut: names need all other traffic to be denied: add '0.0.0.0/0' to network.denyOut";
 
 /** The first egress rule that the server cannot enforce, as an error. */
-export function checkEgress({ egressProxy, rules, dnsServers, allowOut, denyOut }: EgressBody): AppError | undefined {
+export function checkEgress({ egressProxy, rules, secrets, dnsServers, allowOut, denyOut }: EgressBody): AppError | undefined {
   if (egressProxy) return refuse("network.egressProxy: this server does not have this yet", "not_supported");
   const lists = checkAllowed(allowOut ?? []) ?? checkDenied(denyOut ?? []) ?? checkNameServers(dnsServers ?? []);
-  return lists ?? checkRules(rules ?? {});
+  return lists ?? checkRules(rules ?? {}) ?? checkSecrets(secrets ?? []);
 }
 
 function checkNameServers(dnsServers: readonly string[]): AppError | undefined {
@@ -78,10 +83,19 @@ function checkRules(rules: NonNullable<EgressBody["rules"]>): AppError | undefin
   return undefined;
 }
 
+function checkSecrets(secrets: readonly NetworkSecret[]): AppError | undefined {
+  const names = secrets.map(({ name }) => name.toLowerCase());
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) return refuse(`network.secrets: '${shown(twice)}' occurs twice`);
+  const bad = secrets.flatMap(({ hosts }) => hosts).find((host) => !isRuleHost(host));
+  return bad === undefined ? undefined : refuse(`network.secrets: '${shown(bad)}' is no name of hosts (example.com, *.example.com)`);
+}
+
+const isRuleHost = (host: string) => host !== "*" && host.length <= EDGE_LIMITS.host && parseHostRule(host) !== undefined;
+
 function checkHost(host: string, list: NetworkRules[string]): AppError | undefined {
   const at = `network.rules: '${shown(host)}'`;
-  if (host === "*" || host.length > EDGE_LIMITS.host || parseHostRule(host) === undefined)
-    return refuse(`${at} is no name of hosts (example.com, *.example.com) of ${EDGE_LIMITS.host} characters at most`);
+  if (!isRuleHost(host)) return refuse(`${at} is no name of hosts (example.com, *.example.com) of ${EDGE_LIMITS.host} characters at most`);
   if (list.length > MAX_RULES.ofHost) return refuse(`${at} has more than ${MAX_RULES.ofHost} rule`);
   const headers = Object.entries(list[0]?.transform?.headers ?? {});
   if (headers.length > EDGE_LIMITS.headers) return refuse(`${at} sets more than ${EDGE_LIMITS.headers} headers`);
@@ -91,7 +105,7 @@ function checkHost(host: string, list: NetworkRules[string]): AppError | undefin
       return refuse(
         `${at}: the value of '${shown(name)}' has more than ${EDGE_LIMITS.headerValue} characters, or some that no header can hold`,
       );
-    if (PLACEHOLDER.test(value)) return refuse(`${at}: this server has no placeholders in values yet`, "not_supported");
+    if (PLACEHOLDER.test(value)) return refuse(`${at}: of placeholders, values can have those of secrets`, "not_supported");
   }
   const lower = headers.map(([name]) => name.toLowerCase());
   return new Set(lower).size === lower.length ? undefined : refuse(`${at} sets a header twice`);
@@ -101,12 +115,14 @@ function checkHost(host: string, list: NetworkRules[string]): AppError | undefin
 export function parseEgress(wanted: { allow_internet_access?: boolean | null | undefined; network?: EgressBody | undefined }): Egress {
   const problem = wanted.network && checkEgress(wanted.network);
   if (problem) throw problem;
-  const { allowOut, denyOut, dnsServers, rules } = wanted.network ?? {};
+  const { allowOut, denyOut, dnsServers, rules, secrets } = wanted.network ?? {};
   const internetAccess = wanted.allow_internet_access !== false && !deniesAll(denyOut ?? []);
   const egress = { internetAccess, ...(allowOut && { allowOut }), ...(denyOut && { denyOut }), ...(dnsServers && { dnsServers }) };
   if (internetAccess && hostRules(egress).length > 0) throw refuse(NAMES_NEED_DENIAL);
-  return { egress, ...(rules && { rules: lowerCased(rules) }) };
+  return { egress, ...(rules && { rules: lowerCased(rules) }), ...(secrets && { secrets: secrets.map(lowerHosts) }) };
 }
 
 const lowerCased = (rules: NonNullable<EgressBody["rules"]>): NetworkRules =>
   Object.fromEntries(Object.entries(rules).map(([host, list]) => [host.toLowerCase(), list]));
+
+const lowerHosts = (secret: NetworkSecret): NetworkSecret => ({ ...secret, hosts: secret.hosts.map((host) => host.toLowerCase()) });

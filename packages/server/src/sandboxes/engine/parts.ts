@@ -7,6 +7,7 @@ import type { Timings } from "../../prometheus/instruments.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Store } from "../../store/index.ts";
 import type { Authorities } from "../authorities.ts";
+import type { DriverPolicies } from "../egress/driver-policies.ts";
 import type { Placement } from "../placement.ts";
 import type { PortLinks } from "../port-links.ts";
 import type { Tokens } from "../tokens.ts";
@@ -33,6 +34,7 @@ export interface EngineNeeds {
   readonly portLinks: PortLinks;
   readonly events: Events;
   readonly authorities: Authorities;
+  readonly policies: DriverPolicies;
   /** Every sandbox that is not dead. The engine alone changes it; what limits sandboxes counts them in it. */
   readonly sandboxes: LivingSandboxes;
   readonly admission: Resumes;

@@ -1,7 +1,6 @@
 import { isAppError, type LivingState } from "@boxyard/core";
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
-import { driverPolicy } from "../egress/driver-policy.ts";
 import type { Answer, AnswerFor } from "../engine/own-transitions.ts";
 import type { RecordChange } from "../engine/transition.ts";
 import { modeOf } from "./pause.ts";
@@ -9,7 +8,7 @@ import { modeOf } from "./pause.ts";
 const remove = (cause: EndCause): Answer => ({ next: "remove", cause });
 
 /** The processes go on if the driver has them in the incarnation of the record; frozen processes are thawed first. */
-const recover: AnswerFor = async ({ driver, events }, record, handle) => {
+const recover: AnswerFor = async ({ driver, events, policies }, record, handle) => {
   if (!handle) return remove("lost");
   try {
     const status = await driver.recover(handle);
@@ -19,7 +18,7 @@ const recover: AnswerFor = async ({ driver, events }, record, handle) => {
     // The agent may have frozen commands for a pause: `thaw` lets these go on too.
     if (driver.capabilities.freeze && (status.frozen || wasInterrupted(record))) await driver.thaw(handle);
     // A server that died during a change of the rules leaves other rules than the record's.
-    if (driver.capabilities.network) await driver.setNetwork(handle, driverPolicy(record.settings));
+    if (driver.capabilities.network) await driver.setNetwork(handle, await policies.of(record));
     const change = await resizeAsRecorded(driver, record, handle);
     return { next: "running", address: await driver.address(handle), ...(change && { change }) };
   } catch (error) {

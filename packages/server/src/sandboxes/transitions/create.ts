@@ -11,7 +11,6 @@ import {
   type TemplateSpec,
 } from "../../store/index.ts";
 import { toDriver } from "../../volumes/mounts.ts";
-import { driverPolicy } from "../egress/driver-policy.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import { recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
@@ -57,7 +56,8 @@ const start: Step<CreateContext> = {
 
 async function createFrom(context: CreateContext, signal: AbortSignal): Promise<void> {
   const { parts, sandbox, from } = context;
-  await parts.driver.create({ ...driverSpecOf(sandbox.record), ...(from && { from }) }, signal);
+  const network = await parts.policies.of(sandbox.record);
+  await parts.driver.create({ ...driverSpecOf(sandbox.record), network, ...(from && { from }) }, signal);
   context.isCreated = true;
 }
 
@@ -139,7 +139,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
   failed: ({ parts, sandbox }, error) => parts.events.createFailed(sandbox.id, error),
 };
 
-/** The driver's spec of a sandbox. Its labels hold what `upkeep/adopt-orphan.ts` needs for the record after a loss of the store. */
+/** The driver's spec of a sandbox, without what its network does to requests (`DriverPolicies`). Its labels hold what `upkeep/adopt-orphan.ts` needs for the record after a loss of the store. */
 export function driverSpecOf(record: SandboxRecord): SandboxSpec {
   const { id, owner, incarnation, teamId, templateId, createdAt, facts, settings } = record;
   const build = owner.kind === "build" ? { build: owner.id } : {};
@@ -149,7 +149,7 @@ export function driverSpecOf(record: SandboxRecord): SandboxSpec {
     image: facts.image,
     hostname: owner.kind === "build" ? "build" : id,
     resources: resourcesOf(record),
-    network: driverPolicy(settings),
+    network: settings.egress,
     ...(facts.restrictions && { restrictions: facts.restrictions }),
     ...(facts.volumes && { volumes: facts.volumes.map(toDriver) }),
     agent: { initKey: facts.initKey },

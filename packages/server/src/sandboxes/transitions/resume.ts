@@ -26,7 +26,8 @@ export async function startFrom({ parts, sandbox }: TransitionContext, { memory,
   undo.add("revert", async () => {
     if (sandbox.state !== "running") await parts.driver.revert(sandbox.id);
   });
-  await parts.driver.resume({ ...driverSpecOf(sandbox.record), ...(from && { from }) }, { memory }, signal);
+  const network = await parts.policies.of(sandbox.record);
+  await parts.driver.resume({ ...driverSpecOf(sandbox.record), network, ...(from && { from }) }, { memory }, signal);
 }
 
 /** The driver leaves the commands frozen; `/init` thaws them. */

@@ -1,6 +1,5 @@
 import type { Step } from "@boxyard/core";
 import type { SandboxSettings } from "../../store/index.ts";
-import { driverPolicy } from "../egress/driver-policy.ts";
 import type { Egress } from "../egress/egress-request.ts";
 import { recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 
@@ -13,16 +12,18 @@ export interface EgressContext extends TransitionContext {
 const enforce: Step<EgressContext> = {
   name: "enforce",
   async run({ parts, sandbox, settings, before }, undo) {
-    undo.add("rulesAsBefore", () => parts.driver.setNetwork(sandbox.handle, driverPolicy(before)));
-    await parts.driver.setNetwork(sandbox.handle, driverPolicy(settings));
+    const { teamId } = sandbox.record;
+    const set = async (to: SandboxSettings) => parts.driver.setNetwork(sandbox.handle, await parts.policies.of({ teamId, settings: to }));
+    undo.add("rulesAsBefore", () => set(before));
+    await set(settings);
   },
 };
 
 /**
- * Replaces the egress rules of a running sandbox, which stays in its state. When a step fails, the rules are as before. A server that adopts the
+ * Replaces the egress rules of a running sandbox, which stays in its state; without an input the same rules get the present values of secrets. When a step fails, the rules are as before. A server that adopts the
  * sandbox enforces the rules of the record, which may be the new ones if the answer to a write was lost.
  */
-export const setEgress: Transition<Egress, EgressContext> = {
+export const setEgress: Transition<Egress | undefined, EgressContext> = {
   name: "setEgress",
   from: ["running"],
   via: "running",
@@ -30,7 +31,8 @@ export const setEgress: Transition<Egress, EgressContext> = {
   onFailure: "return",
   prepare(base, egress) {
     const before = base.sandbox.record.settings;
-    const { rules: _, ...kept } = before;
+    if (!egress) return { ...base, before, settings: before };
+    const { rules: _, secrets: _attached, ...kept } = before;
     return { ...base, before, settings: { ...kept, ...egress } };
   },
   intent: ({ settings }) => ({ settings }),

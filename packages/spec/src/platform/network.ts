@@ -1,0 +1,82 @@
+import { z } from "zod";
+import { named } from "../openapi.ts";
+import { StringMap } from "./common.ts";
+
+/** What is done to the requests to a host by HTTPS. Members beyond these are refused. */
+const NetworkRule = z
+  .strictObject({
+    transform: z
+      .strictObject({
+        headers: StringMap.nullish().meta({
+          description: "Headers that each request gets, in place of its own of these names; 20 at most",
+        }),
+      })
+      .nullish(),
+  })
+  .meta(named("SandboxNetworkRule"));
+
+/** A secret of the team that requests to some hosts get, outside the sandbox. */
+const AttachedSecret = z
+  .strictObject({
+    name: z.string().regex(/^[a-zA-Z0-9_-]{1,128}$/, "must be the name of a secret"),
+    hosts: z.array(z.string()).min(1, "must name a host").max(10, "must name at most 10 hosts"),
+    methods: z
+      .array(z.string().regex(/^[A-Z]{1,32}$/, "must be methods in upper case"))
+      .min(1)
+      .max(10)
+      .optional(),
+    paths: z
+      .array(
+        z
+          .string()
+          .max(1024)
+          .regex(/^\/[^?#*\s]*\*?$/, "must be paths, or paths with '*' at their end"),
+      )
+      .min(1)
+      .max(20)
+      .optional(),
+  })
+  .meta(named("SandboxNetworkSecret"));
+
+/** Who may talk to whom. Members beyond these are known to the contract; the server refuses those it cannot enforce, it ignores none. */
+export const NetworkConfig = z
+  .object({
+    allowPublicTraffic: z.boolean().nullish(),
+    allowOut: z.array(z.string()).nullish().meta({
+      description:
+        "IPv4 addresses, networks and names of hosts (`example.com`, `*.example.com`, `*`) that are allowed, 256 at most. An allowed one is used before a denied one. Names need `0.0.0.0/0` in `denyOut`",
+    }),
+    denyOut: z
+      .array(z.string())
+      .nullish()
+      .meta({ description: "Addresses and networks that are denied, 256 at most; `0.0.0.0/0` denies all" }),
+    egressProxy: z.looseObject({}).nullish(),
+    maskRequestHost: z.string().nullish(),
+    httpsPorts: z.array(z.int()).nullish().meta({
+      description: "Ports inside that speak TLS, 256 at most; their certificates are not checked. Their addresses stay as they are",
+    }),
+    dnsServers: z
+      .array(z.string())
+      .nullish()
+      .meta({ description: "IPv4 addresses of name servers that are allowed while `allowOut` has a name, 10 at most; none by default" }),
+    rules: z.record(z.string(), z.array(NetworkRule)).nullish().meta({
+      description:
+        "What is done to requests by HTTPS to a host (`example.com`) or to all hosts below one (`*.example.com`): 10 hosts at most, with one rule each. Rules open no way: what may be reached is said by the other members",
+    }),
+    secrets: z.array(AttachedSecret).max(20, "must have at most 20 entries").nullish().meta({
+      description:
+        "Secrets that requests by HTTPS to their hosts get in place of `boxyard.NAME.secret`, which the sandbox sends: in headers, in passwords of basic authentication and in the address. The values never enter the sandbox",
+    }),
+  })
+  .meta(named("SandboxNetworkConfig"));
+
+export const NetworkUpdate = NetworkConfig.pick({
+  allowOut: true,
+  denyOut: true,
+  egressProxy: true,
+  dnsServers: true,
+  rules: true,
+  secrets: true,
+})
+  .extend({ allow_internet_access: z.boolean().nullish().meta({ description: "false: nothing leaves the sandbox; true by default" }) })
+  .meta(named("SandboxNetworkUpdateConfig"));
