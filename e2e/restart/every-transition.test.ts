@@ -14,7 +14,7 @@ import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 const platform = usePlatform({ faults: true });
 
 type TransitionPoint = (typeof TRANSITION_POINTS)[keyof typeof TRANSITION_POINTS][number];
-type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "createOnce" | "kill" | "bootAnew" | "commitLayer">;
+type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "createOnce" | "kill" | "reboot" | "commitLayer">;
 type Ask = (path: string, body?: object) => Promise<ApiReply>;
 
 interface Way {

@@ -155,11 +155,11 @@ export class Events {
     this.logger.warn({ sandboxId, policy }, "the agent of the sandbox no longer answers");
     this.logs?.add(sandboxId, "error", "The sandbox's agent no longer answers", { event: "unresponsive" });
   }
-  bootedAnew(of: Subject): void {
+  rebooted(of: Subject): void {
     this.logger.warn(named(of), "sandbox booted anew from its disk: its agent no longer answered");
     this.tell(of, "warn", "The sandbox was booted anew from its disk, because its agent no longer answered", { event: "booted_anew" });
   }
-  notBootedAnew(of: Changed, error: unknown): void {
+  notRebooted(of: Changed, error: unknown): void {
     this.logger.error({ ...named(of), state: of.state, err: error }, "sandbox with an unresponsive agent not booted anew");
     const goesOn = of.state === "paused" ? "is paused with its disk" : "runs on";
     this.tell(of, "error", `The sandbox could not be booted anew and ${goesOn}`, { event: "boot_anew_failed" });

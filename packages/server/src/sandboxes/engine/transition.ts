@@ -18,7 +18,7 @@ export type RecordChange = Omit<SandboxChange, "state">;
 /**
  * What becomes of the sandbox when a step fails; the steps' own undo actions have run by then.
  * - `return`: the sandbox goes back to the state and the record of before. When an undo action has failed, it stays in `via`, and the sweep settles
- *   it as if the server had died (`transitions/adopt.ts`).
+ *   it as if the server had died (`upkeep/adopt.ts`).
  * - `remove`: the sandbox is removed.
  * - `retry`: the sandbox stays in `via`; the sweep runs the same steps again.
  */
@@ -26,7 +26,7 @@ export type OnFailure = "return" | "remove" | "retry";
 
 /**
  * One way in which a sandbox changes its state: `from` → `via` → `to`. The engine writes `via` to the store before the first step and `to`
- * after the last one, so that a restarted server knows which transition was in progress (`transitions/adopt.ts` has an answer for each `via`). Where
+ * after the last one, so that a restarted server knows which transition was in progress (`upkeep/adopt.ts` has an answer for each `via`). Where
  * all three are the same state, only the record changes: `intent` returns what is written before the first step.
  */
 export interface Transition<Input, Context extends TransitionContext, Output = SandboxRecord> {

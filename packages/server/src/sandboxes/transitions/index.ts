@@ -1,9 +1,9 @@
 import type { AnyTransition } from "../engine/transition.ts";
-import { bootAnew } from "./boot-anew.ts";
 import { commitLayer } from "./commit-layer.ts";
 import { createTransition } from "./create.ts";
 import { kill } from "./kill.ts";
 import { pause } from "./pause.ts";
+import { reboot } from "./reboot.ts";
 import { resize } from "./resize.ts";
 import { resume } from "./resume.ts";
 import { rollback } from "./rollback.ts";
@@ -22,7 +22,7 @@ export const TRANSITIONS = {
   setEnd,
   snapshot,
   rollback,
-  bootAnew,
+  reboot,
   commitLayer,
 } as const satisfies Readonly<Record<string, AnyTransition>>;
 

@@ -5,10 +5,10 @@ import { holdAt, Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
 import { type AnyTransition, pointsOf } from "../engine/transition.ts";
 import { OPERATIONS } from "../operations.ts";
-import { ANSWERS } from "./adopt.ts";
-import { bootAnew } from "./boot-anew.ts";
+import { ANSWERS } from "../upkeep/adopt.ts";
 import { commitLayer } from "./commit-layer.ts";
 import { TRANSITIONS, type TransitionName } from "./index.ts";
+import { reboot } from "./reboot.ts";
 
 const LIVING = Object.keys(MOVES).filter((state) => state !== "dead") as LivingState[];
 const transitions = Object.values(TRANSITIONS) as readonly AnyTransition[];
@@ -46,7 +46,7 @@ const asAsked = (work: Promise<unknown>): Promise<{ status: number }> =>
     () => ({ status: 204 }),
     () => ({ status: 503 }),
   );
-const bootAnewOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), bootAnew, { stop: new AbortController().signal }));
+const rebootOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), reboot, { stop: new AbortController().signal }));
 const commitOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), commitLayer, { leaveOut: [] }));
 
 const pauseFirst =
@@ -94,9 +94,9 @@ const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
   // Only a build uses it.
   commitLayer: { "of a sandbox": commitOf },
   // If a boot anew leaves a sandbox paused, the client resumes it.
-  bootAnew: {
+  reboot: {
     "of a running sandbox": (s, id) =>
-      sandboxOf(s, id).state === "paused" ? s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 }) : bootAnewOf(s, id),
+      sandboxOf(s, id).state === "paused" ? s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 }) : rebootOf(s, id),
   },
 };
 
@@ -123,7 +123,7 @@ const FAULT: Readonly<Record<TransitionName, Fault>> = {
   snapshot: { before: "running", noReturn: "snapshot result", statuses: [503, 503] },
   resume: { before: "paused", noReturn: "resume result", statuses: [503, 503] },
   rollback: { before: "running", noReturn: "rollback result", statuses: [503, 503], paused: { after: "rollback keep", byFault: false } },
-  bootAnew: { before: "running", noReturn: "bootAnew result", statuses: [503, 503], paused: { after: "bootAnew keep", byFault: true } },
+  reboot: { before: "running", noReturn: "reboot result", statuses: [503, 503], paused: { after: "reboot keep", byFault: true } },
 };
 
 describe("the table of moves", () => {

@@ -5,7 +5,7 @@ import type { Events } from "../../events.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Incarnation, Sandbox } from "../engine/sandbox.ts";
-import { bootUnresponsive } from "./boot-anew.ts";
+import { bootUnresponsive } from "./reboot-unresponsive.ts";
 
 /** Questions in a row without an answer after which an agent is unresponsive. */
 export const MISSES = 3;

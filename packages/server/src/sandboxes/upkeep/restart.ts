@@ -34,7 +34,7 @@ interface Leftover {
 const AT_ONCE = 16;
 
 /**
- * Adopts the sandboxes of an earlier server: `transitions/adopt.ts` has the answer for each record, and the policy says what happens to sandboxes
+ * Adopts the sandboxes of an earlier server: `upkeep/adopt.ts` has the answer for each record, and the policy says what happens to sandboxes
  * of the driver without a record. Resolves as soon as the sandboxes that run are reachable.
  */
 export async function adoptAll(parts: RestartParts, policy: OrphanPolicy, adoption: AdoptionParts): Promise<Adoption> {

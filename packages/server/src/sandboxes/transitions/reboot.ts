@@ -5,12 +5,12 @@ import { type Keeping, keepSandbox, PAUSE_MS } from "./pause.ts";
 import { dropGeneration, initAgent, RESUME_MS, started, startFrom } from "./resume.ts";
 import { asPaused, withNextIncarnation } from "./rollback.ts";
 
-export interface BootAnewInput {
+export interface RebootInput {
   /** Aborts when the server ends: then `keep` is aborted, and no second boot is tried. A first boot goes on. */
   readonly stop: AbortSignal;
 }
 
-export interface BootAnewContext extends Keeping, BootAnewInput {
+export interface RebootContext extends Keeping, RebootInput {
   readonly before: SandboxRecord;
   /** The rest of the sandbox's lifetime. */
   readonly timeoutMs: number;
@@ -19,22 +19,22 @@ export interface BootAnewContext extends Keeping, BootAnewInput {
 const DISK = { memory: false };
 
 /** The agent is not asked to freeze its commands, because it does not answer. The driver freezes the whole sandbox. */
-const keep: Step<BootAnewContext> = {
+const keep: Step<RebootContext> = {
   name: "keep",
   run: (context, _undo, signal) => keepSandbox(context, false, AbortSignal.any([signal, context.stop])),
 };
 
-const changeIncarnation: Step<BootAnewContext> = {
+const changeIncarnation: Step<RebootContext> = {
   name: "changeIncarnation",
   run: (context) => context.change(withNextIncarnation(context, false)),
 };
 
 /** Tried twice, because a resource may have been missing for a moment only. */
-const boot: Step<BootAnewContext> = {
+const boot: Step<RebootContext> = {
   name: "boot",
   async run(context, undo, signal) {
     const { parts, sandbox } = context;
-    const first = new Cleanup((_name, error) => parts.events.undoFailed(sandbox.id, "bootAnew", error));
+    const first = new Cleanup((_name, error) => parts.events.undoFailed(sandbox.id, "reboot", error));
     try {
       await bootOnce(context, first, signal);
       undo.add("revert", () => first.run());
@@ -46,7 +46,7 @@ const boot: Step<BootAnewContext> = {
   },
 };
 
-async function bootOnce(context: BootAnewContext, undo: Cleanup, signal: AbortSignal): Promise<void> {
+async function bootOnce(context: RebootContext, undo: Cleanup, signal: AbortSignal): Promise<void> {
   await startFrom(context, DISK, undo, signal);
   await initAgent(context, DISK, signal);
 }
@@ -56,8 +56,8 @@ async function bootOnce(context: BootAnewContext, undo: Cleanup, signal: AbortSi
  * that it has left; its memory is lost. When the disk cannot be kept, the sandbox runs on. When it does not boot, or the server dies after `keep`,
  * it stays paused with its disk.
  */
-export const bootAnew: Transition<BootAnewInput, BootAnewContext> = {
-  name: "bootAnew",
+export const reboot: Transition<RebootInput, RebootContext> = {
+  name: "reboot",
   from: ["running"],
   via: "rebooting",
   to: "running",
@@ -72,10 +72,10 @@ export const bootAnew: Transition<BootAnewInput, BootAnewContext> = {
   settled: (context) => (context.isKept ? asPaused(context, false) : undefined),
   result: (context) => started(context, context.timeoutMs),
   done(context) {
-    context.parts.events.bootedAnew(context.sandbox.record);
+    context.parts.events.rebooted(context.sandbox.record);
     void dropGeneration(context);
   },
   failed({ parts, sandbox }, error) {
-    if (!sandbox.interrupted.aborted) parts.events.notBootedAnew(sandbox.record, error);
+    if (!sandbox.interrupted.aborted) parts.events.notRebooted(sandbox.record, error);
   },
 };

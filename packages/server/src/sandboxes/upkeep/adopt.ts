@@ -3,7 +3,7 @@ import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import type { Answer, AnswerFor } from "../engine/own-transitions.ts";
 import type { RecordChange } from "../engine/transition.ts";
-import { modeOf } from "./pause.ts";
+import { modeOf } from "../transitions/pause.ts";
 
 const remove = (cause: EndCause): Answer => ({ next: "remove", cause });
 
