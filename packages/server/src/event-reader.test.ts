@@ -22,18 +22,25 @@ afterEach(async () => {
 });
 
 const change = () => store.insertSandbox(sampleRecord());
-const reader = (deliver: (events: readonly StoreEvent[]) => Promise<void>) =>
-  new EventReader({ name: "test", events: store.events, logger: silentLogger, clock: new FakeClock(), deliver });
+const reader = (deliver: (events: readonly StoreEvent[]) => Promise<void>, clock = new FakeClock()) =>
+  new EventReader({ name: "test", events: store.events, logger: silentLogger, clock, deliver });
 const cursors = (events: readonly StoreEvent[]) => events.map(({ cursor }) => cursor);
 
 test("gets the events before its start and after it, each once and in order", async () => {
   for (let n = 0; n < 3; n++) await change();
   const seen: number[] = [];
-  const one = reader(async (events) => void seen.push(...cursors(events)));
+  const clock = new FakeClock();
+  const one = reader(async (events) => void seen.push(...cursors(events)), clock);
+  /** The reader waits a moment for more events, by its clock. */
+  const hasRead = (count: number) =>
+    eventually(`it has read ${count}`, async () => {
+      await clock.advance(100);
+      return seen.length === count;
+    });
   one.start();
-  await eventually("it has read what was there", () => seen.length === 3);
+  await hasRead(3);
   await change();
-  await eventually("it has read what came", () => seen.length === 4);
+  await hasRead(4);
   await change();
   await one.stop();
   expect(seen).toEqual([1, 2, 3, 4, 5]);

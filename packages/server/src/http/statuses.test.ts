@@ -83,7 +83,7 @@ const WAYS: Readonly<Record<number, string | (() => Promise<Answer>)>> = {
     const gone = AbortSignal.abort();
     const headers = { "X-API-Key": s.apiKey, "Content-Type": "application/json" };
     const request = new Request(`${s.url}/v2/sandboxes`, { method: "POST", headers, signal: gone });
-    const call = { body: () => Promise.resolve(Buffer.from(JSON.stringify(base))), trust() {} };
+    const call = { body: () => Promise.resolve(Buffer.from(JSON.stringify(base))), trust() {}, note() {}, noted: {} };
     return answerOf(await createApp(s.server.context).fetch(request, call));
   },
   500: () => {
