@@ -30,10 +30,11 @@ const isAlone = (file: string): boolean => mentions(file, "settledDifferences(")
 const hasCodeInterpreter = (file: string): boolean => mentions(file, "ensureCodeInterpreter");
 /** The longest files, the longest first: a long file that begins last keeps one lane busy while the others are idle. An entry without a file has no effect. */
 const LONGEST = [
+  "restart/every-transition",
   "front-door/walk",
   "clients/e2b-python",
   "checkpoint/faults.root",
-  "restart/every-transition",
+  "front-door/full-disk",
   "sdk/sdk",
   "dockerfiles/dockerfiles",
   "clients/e2b-templates",
