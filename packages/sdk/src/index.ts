@@ -49,6 +49,8 @@ export { type ApiKeyInfo, ApiKeys, type KeyScope, type NewApiKey, type NewKeyOpt
 export {
   type NewTeam,
   type NewTeamOptions,
+  type Retention,
+  type RetentionRule,
   type TeamChangeOptions,
   type TeamInfo,
   type TeamLimits,

@@ -4,6 +4,7 @@ import { AgentClient } from "@boxyard/agent-client";
 import { AppError, type Clock, type StepObserver, type TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
+import { assembleRouting } from "./assemble-routing.ts";
 import { assembleTemplates } from "./assemble-templates.ts";
 import type { ServerConfig } from "./config.ts";
 import { DashboardSessions } from "./dashboard/sessions.ts";
@@ -19,7 +20,7 @@ import { logsOf } from "./logs/assemble.ts";
 import { assembleMetrics } from "./metrics/assemble.ts";
 import { observe } from "./prometheus/collect.ts";
 import { type Front, NO_COUNTS } from "./proxy/front.ts";
-import { type Route, RouteTable } from "./proxy/route-table.ts";
+import { Retention } from "./retention/retention.ts";
 import { type Authorities, NO_AUTHORITIES } from "./sandboxes/authorities.ts";
 import { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import { Admission } from "./sandboxes/create/admission.ts";
@@ -57,7 +58,6 @@ import { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import { SecretRefresh } from "./sandboxes/upkeep/secret-refresh.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
-import { UseWatch } from "./sandboxes/upkeep/use-watch.ts";
 import { TeamSecrets } from "./secrets/team-secrets.ts";
 import { resourcesOf, type Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
@@ -142,7 +142,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const { limits } = access;
   const own: Own = {};
   const agent = new AgentClient(clock, agentLimitMs);
-  const { routes, use } = routing({ config, clock, agent, tokens }, (route) => own.front?.forget(route));
+  const { routes, use } = assembleRouting({ config, clock, agent, tokens }, (route) => own.front?.forget(route));
   const sandboxes = new LivingSandboxes();
   const { sandboxLogs, guests } = logsOf({ store, clock, logger, sandboxes, routes, tokens });
   const events = new Events(logger, sandboxLogs);
@@ -178,6 +178,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
   const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations };
   const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, policies, guests };
+  const retention = new Retention({ engine, templates, snapshotCatalog: made.snapshotCatalog, store, history, clock, logger });
   const service = new SandboxService({ ...serving, routes });
   const context: ServerContext = {
     config,
@@ -190,9 +191,9 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     ...{ run: crypto.randomUUID(), accessLog: accessLogOf(config, clock), tracer },
     sandboxes: service,
     nodes: new Nodes({ placement, sandboxes, service, store }),
-    ...{ resizing: new Resizing({ engine, admission }), portUrls: new PortUrls({ engine, routes, portLinks, clock }) },
+    ...{ resizing: new Resizing({ engine, admission, templates }), portUrls: new PortUrls({ engine, routes, portLinks, clock }) },
     named: new NamedSandboxes({ engine, sandboxes: service, clock }),
-    observations: new Observations({ ...serving, routes, history, liveness, logs: sandboxLogs }),
+    observations: new Observations({ ...serving, routes, retention, history, liveness, logs: sandboxLogs }),
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
@@ -206,8 +207,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     context.mcp.endOf(keyId).catch((error: unknown) => logger.warn({ err: error }, "a session of a revoked key did not end"));
   });
   watchStore(store, events, logger);
-  const counts = { front: () => own.front?.counts ?? NO_COUNTS, builds: () => made.builds.counts };
-  observe(instruments, { sandboxes, driver, store, clock, ...counts });
+  observe(instruments, { sandboxes, driver, store, clock, front: () => own.front?.counts ?? NO_COUNTS, builds: () => made.builds.counts });
   const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
   const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId: firstKey.teamId };
   const adopt = async () => {
@@ -215,24 +215,14 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     return adoptAll(restart, orphans, remaking);
   };
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
-  const watches = [sampler, liveness, sweep, guests, new SecretRefresh({ engine, events: store.events, logger })];
+  const watches = [sampler, liveness, sweep, guests, retention, new SecretRefresh({ engine, events: store.events, logger })];
   const lasting = { context, engine, routes, own, firstKey, sandboxLogs, volumes, operations };
-  return { ...lasting, adopt, sampler, metrics, liveness, sweep, guests, watches };
+  return { ...lasting, adopt, sampler, metrics, liveness, sweep, guests, retention, watches };
 }
 
 function secretsOf(store: Store, clock: Clock) {
   const secrets = new TeamSecrets({ store, clock });
   return { secrets, policies: new DriverPolicies(secrets) };
-}
-
-/** The routes to sandboxes, and what notes their use that is no request. */
-function routing(
-  { config, ...parts }: Pick<ServerOptions, "config"> & { clock: Clock; agent: AgentClient; tokens: Tokens },
-  forget: (route: Route) => void,
-) {
-  const routes = new RouteTable(forget, () => parts.clock.now());
-  const touch = ({ id }: { readonly id: string }) => routes.find(id)?.flights.touch();
-  return { routes, use: new UseWatch({ ...parts, cpuPercent: config.idleCpuPercent, touch }) };
 }
 
 const tokensOf = (seed: string, clock: Clock) => ({ tokens: new Tokens(seed), portLinks: new PortLinks(seed, clock) });

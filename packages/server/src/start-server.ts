@@ -13,6 +13,7 @@ import { type Module, Modules } from "./modules.ts";
 import { openStore } from "./open-store.ts";
 import { Front, type FrontOptions } from "./proxy/front.ts";
 import type { RouteTable } from "./proxy/route-table.ts";
+import type { Retention } from "./retention/retention.ts";
 import type { Engine } from "./sandboxes/engine/engine.ts";
 import { HOME, Placement } from "./sandboxes/placement.ts";
 import type { Liveness } from "./sandboxes/upkeep/liveness.ts";
@@ -36,6 +37,7 @@ export interface RunningServer {
   readonly firstKey: FirstKey;
   readonly adoption: Adoption;
   readonly sweep: Sweep;
+  readonly retention: Retention;
   /** Rejects when another server uses the store: then this one must end. */
   readonly lost: Promise<never>;
   /**
@@ -85,7 +87,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   });
   const url = await modules.start("front", frontModule(made, listening));
   return {
-    ...{ url, context, engine, sampler, liveness, routes, adoption, sweep },
+    ...{ url, context, engine, sampler, liveness, routes, adoption, sweep, retention: made.retention },
     ...{ meters: made.metrics.meters, metricWriter: made.metrics.writer },
     guests: made.guests,
     firstKey: made.firstKey,

@@ -82,12 +82,13 @@ export async function list(options: ListOptions, context: CliContext): Promise<v
     info.state,
     duration(now - info.startedAt.getTime()),
     info.state === "running" ? duration((info.idleEndAt ?? info.endAt).getTime() - now) : "-",
+    info.deleteAt ? info.deleteAt.toISOString().slice(0, 16) : "-",
     info.idleSince ? duration(now - info.idleSince.getTime()) : "-",
     `${info.cpuCount}`,
     bytes(info.memoryMB * 1024 * 1024),
     pairs(info.metadata),
   ];
-  const head = ["SANDBOX", "NAME", "TEMPLATE", "STATE", "AGE", "ENDS IN", "IDLE", "CPUS", "MEMORY", "METADATA"];
+  const head = ["SANDBOX", "NAME", "TEMPLATE", "STATE", "AGE", "ENDS IN", "DELETED AT", "IDLE", "CPUS", "MEMORY", "METADATA"];
   await context.output.line(table([head, ...found.map(row)]));
 }
 
@@ -108,6 +109,7 @@ export async function info(text: string, options: { json?: boolean }, context: C
     ...(found.idleTimeoutMs === undefined ? [] : [["idle timeout", duration(found.idleTimeoutMs)]]),
     ...(found.idleSince ? [["idle since", found.idleSince.toISOString()]] : []),
     ...(found.idleEndAt ? [["ends idle", found.idleEndAt.toISOString()]] : []),
+    ...(found.deleteAt ? [["deleted at", found.deleteAt.toISOString()]] : []),
     ...(found.lifecycle ? [["timeout", found.lifecycle.onTimeout + (found.lifecycle.autoResume ? ", auto-resume" : "")]] : []),
     ["cpus", String(found.cpuCount)],
     ["memory", bytes(found.memoryMB * 1024 * 1024)],

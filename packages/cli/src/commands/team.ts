@@ -1,5 +1,5 @@
 import { AppError } from "@boxyard/core";
-import { type TeamChangeOptions, Teams } from "@boxyard/sdk/teams";
+import { type Retention, type TeamChangeOptions, Teams } from "@boxyard/sdk/teams";
 import type { Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -34,6 +34,17 @@ export function configure(command: Command, context: CliContext): void {
     )
     .action((team: string, limits: string[], options: { json?: boolean }) => limit(team, limits, options, context));
   command
+    .command("retention <team> [rule...]")
+    .description(
+      "Replace the rules by which what a team keeps is deleted, KIND.NAME=NUMBER, and print them; without rules only print. Kinds: paused, snapshots, builds. Names: maxAgeHours, maxCount, maxMB. warnHours=NUMBER: when an event announces a deletion.",
+    )
+    .option("--off", "take all rules away")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ boxyard team retention default paused.maxAgeHours=720 snapshots.maxCount=100\n  $ boxyard team retention default --off",
+    )
+    .action((team: string, rules: string[], options: { off?: boolean }) => retention(team, rules, options, context));
+  command
     .command("delete <team...>")
     .alias("rm")
     .description("Delete teams, by slugs or ids, that have no sandboxes, templates and volumes; their keys are refused from then on.")
@@ -66,6 +77,28 @@ async function limit(team: string, words: readonly string[], { json }: { json?: 
   const changed = await Teams.change(team, { ...(await connection(context)), limits: limits as TeamChangeOptions["limits"] });
   if (json) return context.output.json(changed.limits);
   await context.output.line(table(Object.entries(changed.limits).map(([name, value]) => [name, String(value)])));
+}
+
+/** `paused.maxCount=3 warnHours=1` as the API takes it. */
+function rulesOf(words: readonly string[]): Retention {
+  const rules: Record<string, number | Record<string, number>> = {};
+  for (const word of words) {
+    const [, kind, name = "", value = ""] = /^(?:(\w+)\.)?(\w+)=(\d+)$/.exec(word) ?? [];
+    if (name === "") throw new AppError("invalid_argument", `'${word}' is no rule: give KIND.NAME=NUMBER`, { reason: "bad_rule" });
+    if (kind === undefined) rules[name] = Number(value);
+    else rules[kind] = { ...(rules[kind] as object | undefined), [name]: Number(value) };
+  }
+  return rules as Retention;
+}
+
+async function retention(team: string, words: readonly string[], { off }: { off?: boolean }, context: CliContext): Promise<void> {
+  const isChange = off === true || words.length > 0;
+  const target = await (isChange ? connection : connectionToRead)(context);
+  const found = isChange
+    ? await Teams.change(team, { ...target, retention: rulesOf(words) })
+    : (await Teams.list(target)).find(({ id, slug }) => id === team || slug === team);
+  if (!found) throw new AppError("not_found", `no team ${team}`, { reason: "team_not_found" });
+  await context.output.json(found.retention);
 }
 
 async function remove(teams: readonly string[], context: CliContext): Promise<void> {

@@ -26,14 +26,38 @@ export interface TeamLimits {
   readonly timeoutHours: number;
 }
 
+/** What is kept of one kind; what is older, beyond the count or beyond the size is deleted. */
+export interface RetentionRule {
+  readonly maxAgeHours?: number | undefined;
+  /** How many are kept, the newest. */
+  readonly maxCount?: number | undefined;
+  /** MiB of those that are kept together; not for builds. */
+  readonly maxMB?: number | undefined;
+}
+
+/** What is deleted by itself; nothing by default. */
+export interface Retention {
+  /** Paused sandboxes, by the time of their pause. */
+  readonly paused?: RetentionRule | undefined;
+  /** Snapshots from which no sandbox was made that still exists. */
+  readonly snapshots?: RetentionRule | undefined;
+  /** Builds that no tag points to, by their last use. */
+  readonly builds?: Omit<RetentionRule, "maxMB"> | undefined;
+  /** How long before a deletion an event announces it. Default 24. */
+  readonly warnHours?: number | undefined;
+}
+
 export interface TeamWithLimits extends TeamInfo {
   readonly limits: TeamLimits;
+  readonly retention: Retention;
 }
 
 export interface TeamChangeOptions extends ConnectionOptions {
   readonly name?: string | undefined;
   /** A number sets a limit, `default` gives it the server's value back; what is not named stays. */
   readonly limits?: Partial<Record<keyof TeamLimits, number | "default">> | undefined;
+  /** Replaces all rules; empty: nothing is deleted by itself. */
+  readonly retention?: Retention | undefined;
 }
 
 export interface NewTeam extends TeamInfo {
@@ -74,14 +98,14 @@ export class Teams {
     });
   }
 
-  /** Changes the name or the limits of a team. `team` is its slug or id. */
+  /** Changes the name, the limits or the retention of a team. `team` is its slug or id. */
   static change(team: string, opts: TeamChangeOptions): Promise<TeamWithLimits> {
-    const { name, limits } = opts;
+    const { name, limits, retention } = opts;
     return new ApiClient(resolveConfig(opts)).send({
       method: "PATCH",
       path: `/admin/teams/${encodeURIComponent(team)}`,
       what: `change team ${team}`,
-      body: { ...(name !== undefined && { name }), ...(limits && { limits }) } satisfies wire.TeamChange,
+      body: { ...(name !== undefined && { name }), ...(limits && { limits }), ...(retention && { retention }) } satisfies wire.TeamChange,
       repeatable: true,
       read: async (response) => limitedFromJson(await response.json()),
     });
@@ -111,8 +135,8 @@ export class Teams {
 }
 
 function limitedFromJson(value: unknown): TeamWithLimits {
-  const { limits } = unchecked<wire.AdminTeam>(value);
-  return { ...teamFromJson(value), limits: limits as TeamLimits };
+  const { limits, retention } = unchecked<wire.AdminTeam>(value);
+  return { ...teamFromJson(value), limits: limits as TeamLimits, retention: (retention ?? {}) as Retention };
 }
 
 function teamFromJson(value: unknown): TeamInfo {

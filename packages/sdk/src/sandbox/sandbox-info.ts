@@ -23,6 +23,8 @@ export interface SandboxInfo {
   readonly idleSince?: Date;
   /** When it ends if nothing uses it; present when `idleSince` is. */
   readonly idleEndAt?: Date;
+  /** When a rule of retention deletes it; only of a paused sandbox. */
+  readonly deleteAt?: Date;
   readonly cpuCount: number;
   readonly memoryMB: number;
   readonly diskSizeMB: number;
@@ -80,6 +82,8 @@ export interface SnapshotInfo {
   readonly snapshotId: string;
   /** Full names; empty if the snapshot has no name. */
   readonly names: readonly string[];
+  /** When a rule of retention deletes it. */
+  readonly deleteAt?: Date;
 }
 
 function required<T>(value: T | undefined, field: string): T {
@@ -101,7 +105,7 @@ export function accessFromJson(value: unknown): SandboxAccess {
 
 export function snapshotFromJson(value: unknown): SnapshotInfo {
   const json = unchecked<wire.SnapshotInfo>(value);
-  return { snapshotId: required(text(json.snapshotID), "snapshotID"), names: texts(json.names) };
+  return { snapshotId: required(text(json.snapshotID), "snapshotID"), names: texts(json.names), ...dateOf("deleteAt", json.deleteAt) };
 }
 
 export function infoFromJson(value: unknown): SandboxInfo {
@@ -119,6 +123,7 @@ export function infoFromJson(value: unknown): SandboxInfo {
     ...(typeof json.idleTimeout === "number" && { idleTimeoutMs: json.idleTimeout * 1000 }),
     ...dateOf("idleSince", json.idleSince),
     ...dateOf("idleEndAt", json.idleEndAt),
+    ...dateOf("deleteAt", json.deleteAt),
     cpuCount: Number(json.cpuCount ?? 0),
     memoryMB: Number(json.memoryMB ?? 0),
     diskSizeMB: Number(json.diskSizeMB ?? 0),

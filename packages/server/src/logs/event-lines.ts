@@ -16,6 +16,7 @@ const CAUSES: Readonly<Record<EndCause, string>> = {
   unfinished: "the server ended while it was being made",
   released: "the operator removed all sandboxes",
   setup_abandoned: "the client that prepared it under its name has gone",
+  retention: "it was paused for too long, or too many others were",
   idle: "it was idle for too long",
   owner_gone: "the server that built in it ended",
 };
@@ -25,7 +26,7 @@ const PAUSES: Readonly<Record<PauseCause, string>> = {
   idle: ", because it was idle for too long",
   timeout: ", because its time was up",
 };
-const ORDERLY: ReadonlySet<unknown> = new Set(["requested", "timeout", "idle", "released"]);
+const ORDERLY: ReadonlySet<unknown> = new Set(["requested", "timeout", "idle", "retention", "released"]);
 
 export type LogText = Pick<SandboxLogLine, "level" | "message" | "fields">;
 

@@ -1,5 +1,5 @@
 import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
-import type { SandboxMetric } from "@boxyard/spec/platform";
+import type { RetentionKind, SandboxMetric } from "@boxyard/spec/platform";
 import type { GuestLog } from "../logs/guest-log.ts";
 import type { SandboxLogs } from "../logs/sandbox-logs.ts";
 import type { MetricHistory, MetricRange } from "../metrics/history.ts";
@@ -14,6 +14,8 @@ export interface ObservationsParts {
   readonly engine: Engine;
   readonly routes: Pick<RouteTable, "find">;
   readonly store: Pick<Store, "getSandbox">;
+  /** When rules of retention delete things. */
+  readonly retention: { dateOf(kind: RetentionKind, id: string): number | undefined };
   readonly history: MetricHistory;
   readonly liveness: Liveness;
   readonly logs: SandboxLogs;
@@ -45,6 +47,11 @@ export class Observations {
     const { engine, routes } = this.parts;
     const sandbox = engine.sandboxes.find(id);
     return sandbox && idleTimesOf(sandbox, sandbox.state === "running" ? routes.find(id) : undefined);
+  }
+
+  /** When a rule of retention deletes something; undefined if none does. */
+  deletionOf(kind: RetentionKind, id: string): number | undefined {
+    return this.parts.retention.dateOf(kind, id);
   }
 
   /** Log lines of a sandbox, also after its end. Throws `not_found`. */

@@ -1,5 +1,5 @@
 import type { SandboxId, TeamId, TemplateId } from "@boxyard/core";
-import type { SandboxRecord, SnapshotOrigin, TemplateSpec, TemplateVersion } from "../store/index.ts";
+import type { SandboxRecord, SnapshotOrigin, TemplateSettings, TemplateSpec, TemplateVersion } from "../store/index.ts";
 
 /** What sandboxes need of templates. `templates/` has it; the two meet in `context.ts`. */
 export interface TemplateSource {
@@ -7,6 +7,8 @@ export interface TemplateSource {
   resolve(teamId: TeamId, text: string, field?: string): TemplateVersion;
   /** Undefined for a template that does not exist. */
   get(id: TemplateId): object | undefined;
+  /** What holds for the sandboxes of a template. */
+  settingsOf(id: TemplateId): TemplateSettings;
   /** The ids of the templates that a name or an id means. */
   idsFor(nameOrId: string): ReadonlySet<string>;
   /** Counts a sandbox that was made of a template; never throws. */

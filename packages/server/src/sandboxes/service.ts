@@ -13,7 +13,7 @@ import { madeOnce, makeSandboxOnce } from "./create/create-once.ts";
 import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
 import { makeSandbox } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
-import { checkSize, mostOfMachine } from "./create/size.ts";
+import { checkSize, mostOfMachine, OF_TEMPLATE } from "./create/size.ts";
 import type { DriverPolicies } from "./egress/driver-policies.ts";
 import type { Egress } from "./egress/egress-request.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -91,10 +91,13 @@ export class SandboxService {
     const { templates, snapshotCatalog, admission, store, clock, maxHoursOf } = this.parts;
     const version = templates.resolve(teamId, body.templateID);
     const asked = toCreateSandbox(body, teamId, version, maxHoursOf(teamId));
+    const ofTemplate = templates.settingsOf(version.templateId);
+    if (asked.size) checkSize(asked.size, ofTemplate.maxResources ?? {}, OF_TEMPLATE);
     if (asked.size) checkSize(asked.size, await mostOfMachine(this.parts.driver));
     await this.parts.policies.check(teamId, asked.settings);
+    const idle = asked.settings.idleMs === undefined && ofTemplate.idleTimeout ? { idleMs: ofTemplate.idleTimeout * 1000 } : {};
     const volumes = await volumesOfCreate(this.parts.volumes, teamId, body.volumeMounts, version);
-    const settings = { ...asked.settings, ...(setup && { setup }) };
+    const settings = { ...asked.settings, ...idle, ...(setup && { setup }) };
     const source = { ...version, inherited: snapshotCatalog.envOf(version.spec) };
     const wanted = { ...asked, settings, volumes, ...(await environmentOf(this.parts.secrets, teamId, body, source)) };
     // The memory that a build has kept is of a sandbox without volumes.

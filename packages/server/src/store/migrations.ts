@@ -238,4 +238,15 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "events of a team by action",
     statements: ["CREATE INDEX events_by_team_and_action ON events (team_id, action, cursor)"],
   },
+  {
+    version: 20,
+    name: "retention, and settings of templates",
+    statements: [
+      "ALTER TABLE teams ADD COLUMN retention TEXT NOT NULL DEFAULT '{}'",
+      // What holds for the sandboxes of a template, and for what was made of it. JSON.
+      "ALTER TABLE templates ADD COLUMN settings TEXT NOT NULL DEFAULT '{}'",
+      // Deletions by a rule that were announced, and when.
+      "CREATE TABLE retention_notices (kind TEXT NOT NULL, id TEXT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (kind, id))",
+    ],
+  },
 ];

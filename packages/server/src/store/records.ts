@@ -1,6 +1,6 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
 import type { ImageRef, ResourceLimits, Restrictions } from "@boxyard/driver";
-import type { Scope } from "@boxyard/spec/platform";
+import type { Retention, Scope } from "@boxyard/spec/platform";
 import type { SandboxUsage } from "./metric-store.ts";
 import type { SandboxSettings } from "./sandbox-settings.ts";
 
@@ -21,7 +21,8 @@ export type EndCause =
   | "owner_gone"
   | "unresponsive"
   | "setup_abandoned"
-  | "idle";
+  | "idle"
+  | "retention";
 
 /** The part of a sandbox's record that never changes after its creation. */
 export interface SandboxFacts {
@@ -207,6 +208,16 @@ export interface TagAssignment {
 
 export type TemplateKind = "template" | "snapshot";
 
+/** What holds for the sandboxes of a template, and for what was made of it. */
+export interface TemplateSettings {
+  /** In place of the team's rules of the same kinds. */
+  readonly retention?: Retention;
+  /** The most that a sandbox of it may have. */
+  readonly maxResources?: { readonly cpuCount?: number; readonly memoryMB?: number; readonly diskSizeMB?: number };
+  /** The idle time in seconds of sandboxes for which none is asked. */
+  readonly idleTimeout?: number;
+}
+
 export interface TemplateRecord {
   readonly id: TemplateId;
   readonly teamId: TeamId;
@@ -216,6 +227,7 @@ export interface TemplateRecord {
   /** `snapshot`: its versions are snapshots of sandboxes; clients find it among the snapshots, and not among the templates. */
   readonly kind: TemplateKind;
   readonly isPublic: boolean;
+  readonly settings: TemplateSettings;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly spawnCount: number;

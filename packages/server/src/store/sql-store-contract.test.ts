@@ -152,7 +152,9 @@ test("keys of a store of the time before scopes may do everything, and all that 
   const store = await SqlStore.open({ file }, "node");
   const key = { id: "k1", teamId: "t1", name: "first", kind: "key", hash: "h1", hint: "e2b_12", createdAt: 5 };
   expect(await store.keys.list()).toEqual([{ ...key, scopes: ["read", "sandboxes", "templates", "admin"] } as never]);
-  expect(await store.teams.list()).toEqual([{ id: "t1" as TeamId, slug: "default", name: "Default", createdAt: 1, limits: {} }]);
+  expect(await store.teams.list()).toEqual([
+    { id: "t1" as TeamId, slug: "default", name: "Default", createdAt: 1, limits: {}, retention: {} },
+  ]);
   expect(await store.teams.holdings("t1" as TeamId)).toEqual({ sandboxes: 0, templates: 0, volumes: 1 });
   await store.close();
   await rm(dir, { recursive: true });

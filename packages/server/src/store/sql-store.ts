@@ -6,6 +6,7 @@ import { KeyRows } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
 import { OperationRows } from "./operation-rows.ts";
 import type { SandboxRecord } from "./records.ts";
+import { RetentionRows } from "./retention-rows.ts";
 import { checkNameIsFree, checkRename, formerNames } from "./sandbox-names.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
 import type { Sealer } from "./sealer.ts";
@@ -48,6 +49,7 @@ export class SqlStore implements Store {
   readonly teams: TeamRows;
   readonly keys: KeyRows;
   readonly secrets: SecretRows;
+  readonly retention: RetentionRows;
   readonly operations: OperationRows;
   readonly metrics: SqlMetricStore;
   readonly health: StoreHealth;
@@ -70,6 +72,7 @@ export class SqlStore implements Store {
     this.teams = new TeamRows(session, parts.clock);
     this.keys = new KeyRows(session);
     this.secrets = new SecretRows(session, parts.sealing);
+    this.retention = new RetentionRows(session, parts.clock);
     this.operations = new OperationRows(session, this.node);
     this.metrics = new SqlMetricStore(session, this.node);
   }

@@ -9,6 +9,7 @@ import type {
   TagAssignment,
   TemplateKind,
   TemplateRecord,
+  TemplateSettings,
   TemplateSpec,
   TemplateVersion,
 } from "./records.ts";
@@ -59,6 +60,10 @@ export class SqlTemplateStore implements TemplateStore {
     return this.versions.of(id);
   }
 
+  removeUntagged(buildId: string): Promise<void> {
+    return this.removeCached([UNTAGGED + buildId]);
+  }
+
   async useUntagged(buildId: string, now: number): Promise<void> {
     await this.getCached(UNTAGGED + buildId, now);
   }
@@ -87,6 +92,14 @@ export class SqlTemplateStore implements TemplateStore {
       await tx.sql`UPDATE templates SET public = ${isPublic ? 1 : 0}, updated_at = ${now} WHERE id = ${id}`;
       const before = { isPublic: num(row.public) === 1 };
       tx.record({ action: "template.changed", targetId: id, ...teamOf(row), before, after: { isPublic } });
+    });
+  }
+
+  async setSettings(id: TemplateId, settings: TemplateSettings, now: number): Promise<void> {
+    await this.session.transaction(async (tx) => {
+      const [row] =
+        (await tx.sql`UPDATE templates SET settings = ${JSON.stringify(settings)}, updated_at = ${now} WHERE id = ${id} RETURNING team_id`) as Row[];
+      if (row) tx.record({ action: "template.changed", targetId: id, ...teamOf(row), after: { ...settings } });
     });
   }
 

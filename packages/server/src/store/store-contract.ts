@@ -165,9 +165,12 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
       expect([await store.teams.find(team.id), await store.teams.find("research"), await store.teams.find("x")]).toEqual([
         ...[team, team, undefined],
       ]);
-      const changed = await store.teams.change(team.id, { name: "R", limits: { sandboxes: 3 } });
-      expect([changed, await store.teams.list()]).toEqual([{ ...team, name: "R", limits: { sandboxes: 3 } }, [changed]] as never);
-      expect(await store.teams.change("none" as TeamId, { name: "x", limits: {} })).toBeUndefined();
+      const changed = await store.teams.change(team.id, { name: "R", limits: { sandboxes: 3 }, retention: {} });
+      expect([changed, await store.teams.list()]).toEqual([
+        { ...team, name: "R", limits: { sandboxes: 3 }, retention: {} },
+        [changed],
+      ] as never);
+      expect(await store.teams.change("none" as TeamId, { name: "x", limits: {}, retention: {} })).toBeUndefined();
       await store.keys.add(keyRecord({ teamId: team.id }));
       const sandbox = { ...sampleRecord(), teamId: team.id };
       await store.insertSandbox(sandbox);

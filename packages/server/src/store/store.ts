@@ -6,6 +6,7 @@ import type { KeyRows } from "./key-rows.ts";
 import type { MetricStore } from "./metric-store.ts";
 import type { OperationRows } from "./operation-rows.ts";
 import type { SandboxRecord } from "./records.ts";
+import type { RetentionRows } from "./retention-rows.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
 import type { SecretRows } from "./secret-rows.ts";
 import type { StoreHealth } from "./store-health.ts";
@@ -55,6 +56,9 @@ export interface Store {
 
   /** The secrets of teams. */
   readonly secrets: Pick<SecretRows, keyof SecretRows>;
+
+  /** Deletions by rules that were announced. */
+  readonly retention: Pick<RetentionRows, keyof RetentionRows>;
 
   /** Templates, their builds and the cache of build steps. */
   readonly templates: TemplateStore;

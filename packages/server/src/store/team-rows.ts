@@ -1,4 +1,5 @@
 import { type Clock, newTeamId, type TeamId } from "@boxyard/core";
+import type { Retention } from "@boxyard/spec/platform";
 import type { Session } from "./session.ts";
 import { num, type Row, text } from "./sql-values.ts";
 
@@ -12,6 +13,8 @@ export interface TeamRecord {
   readonly createdAt: number;
   /** Limits of this team that differ from the server's, by name. */
   readonly limits: Readonly<Record<string, number>>;
+  /** What is deleted by itself. */
+  readonly retention: Retention;
 }
 
 /** What a team has that keeps it from being removed. */
@@ -54,13 +57,13 @@ export class TeamRows {
     });
   }
 
-  /** Replaces name and limits; undefined when there is no such team. */
-  async change(id: TeamId, change: { readonly name: string; readonly limits: TeamRecord["limits"] }): Promise<TeamRecord | undefined> {
-    const { name, limits } = change;
+  /** Replaces name, limits and retention; undefined when there is no such team. */
+  async change(id: TeamId, change: Pick<TeamRecord, "name" | "limits" | "retention">): Promise<TeamRecord | undefined> {
+    const { name, limits, retention } = change;
     return this.session.transaction(async (tx) => {
-      const [row] =
-        (await tx.sql`UPDATE teams SET name = ${name}, limits = ${JSON.stringify(limits)} WHERE id = ${id} RETURNING *`) as Row[];
-      if (row) tx.record({ action: "team.changed", targetId: id, teamId: id, after: { name, limits } });
+      const [row] = (await tx.sql`UPDATE teams SET name = ${name}, limits = ${JSON.stringify(limits)},
+          retention = ${JSON.stringify(retention)} WHERE id = ${id} RETURNING *`) as Row[];
+      if (row) tx.record({ action: "team.changed", targetId: id, teamId: id, after: { name, limits, retention } });
       return row && teamOf(row);
     });
   }
@@ -98,5 +101,6 @@ function teamOf(row: Row): TeamRecord {
     name: text(row.name),
     createdAt: num(row.created_at),
     limits: JSON.parse(text(row.limits)) as TeamRecord["limits"],
+    retention: JSON.parse(text(row.retention)) as Retention,
   };
 }

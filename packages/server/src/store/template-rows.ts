@@ -8,6 +8,7 @@ import {
   LOG_LEVELS,
   type TemplateKind,
   type TemplateRecord,
+  type TemplateSettings,
   type TemplateSpec,
   type TemplateVersion,
 } from "./records.ts";
@@ -50,6 +51,7 @@ export function templateOf(row: Row): TemplateRecord {
     ...(row.name === null ? {} : { name: text(row.name) }),
     kind: text(row.kind) as TemplateKind,
     isPublic: num(row.public) === 1,
+    settings: JSON.parse(text(row.settings)) as TemplateSettings,
     createdAt: num(row.created_at),
     updatedAt: num(row.updated_at),
     spawnCount: num(row.spawn_count),

@@ -9,6 +9,7 @@ import type {
   TagAssignment,
   TemplateKind,
   TemplateRecord,
+  TemplateSettings,
   TemplateSpec,
   TemplateVersion,
 } from "./records.ts";
@@ -24,6 +25,8 @@ export interface TemplateStore {
   listVersions(): Promise<TemplateVersion[]>;
   /** Builds that no tag points to any more and that are still cached. Each has its id as its tag. */
   listUntagged(): Promise<TemplateVersion[]>;
+  /** Gives up a build that no tag points to, as the bound of the cache of builds does; its layers go with the next tidying. Repeatable. */
+  removeUntagged(buildId: string): Promise<void>;
   /** Notes the use of a build without a tag, which is kept for longer then. */
   useUntagged(buildId: string, now: number): Promise<void>;
 
@@ -34,6 +37,8 @@ export interface TemplateStore {
   /** Every template, ordered by id. */
   list(): Promise<TemplateRecord[]>;
   setPublic(id: TemplateId, isPublic: boolean, now: number): Promise<void>;
+  /** Replaces the settings of a template. Does nothing if there is none. */
+  setSettings(id: TemplateId, settings: TemplateSettings, now: number): Promise<void>;
   /** Counts a sandbox that was made from the template. */
   countSpawn(id: TemplateId, now: number): Promise<void>;
   /** Removes a template with its builds, tags and logs. Repeatable. */

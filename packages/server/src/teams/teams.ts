@@ -1,5 +1,5 @@
 import { AppError, isUuid, type TeamId } from "@boxyard/core";
-import type { LimitName } from "@boxyard/spec/platform";
+import type { LimitName, Retention } from "@boxyard/spec/platform";
 import type { Caller, Credentials } from "../keys/credentials.ts";
 import { DEFAULT_TEAM } from "../keys/first-key.ts";
 import type { Store, TeamRecord } from "../store/index.ts";
@@ -55,9 +55,12 @@ export class Teams {
   }
 
   /**
-   * Changes the name of a team, and its limits: a number sets one, `default` gives it the server's value back, and what is not named stays. Throws `not_found`.
+   * Changes the name of a team, its retention, all of it at once, and its limits: a number sets one, `default` gives it the server's value back, and what is not named stays. Throws `not_found`.
    */
-  async change(named: string, change: { name?: string | undefined; limits?: LimitChange | undefined }): Promise<TeamRecord> {
+  async change(
+    named: string,
+    change: { name?: string | undefined; limits?: LimitChange | undefined; retention?: Retention | undefined },
+  ): Promise<TeamRecord> {
     const { store, limits } = this.parts;
     const given = Object.fromEntries(Object.entries(change.limits ?? {}).filter(([, value]) => value !== undefined));
     const changed = await store.transaction(async (tx) => {
@@ -66,7 +69,11 @@ export class Teams {
       const all = Object.entries({ ...team.limits, ...given }).flatMap(([name, value]) =>
         typeof value === "number" ? [[name, value]] : [],
       );
-      return tx.teams.change(team.id, { name: change.name ?? team.name, limits: Object.fromEntries(all) });
+      return tx.teams.change(team.id, {
+        name: change.name ?? team.name,
+        limits: Object.fromEntries(all),
+        retention: change.retention ?? team.retention,
+      });
     });
     if (!changed) throw teamNotFound(named);
     limits.take([changed]);

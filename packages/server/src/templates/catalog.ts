@@ -1,6 +1,6 @@
 import { AppError, type Clock, newBuildId, newTemplateId, type TeamId, type TemplateId } from "@boxyard/core";
-import type { NewTemplate } from "@boxyard/spec/platform";
-import type { BuildRecord, Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
+import type { NewTemplate, TemplateChange } from "@boxyard/spec/platform";
+import type { BuildRecord, Store, TemplateRecord, TemplateSettings, TemplateVersion } from "../store/index.ts";
 import { ownName } from "./own-name.ts";
 import { parseTag, parseTemplateReference } from "./reference.ts";
 import { inUse, type SnapshotCatalog } from "./snapshots/snapshot-catalog.ts";
@@ -143,12 +143,16 @@ export class Catalog {
     await templates.refresh(record.id);
   }
 
-  /** Makes a template public or private. Throws `not_found`, `permission_denied`. */
-  async update(teamId: TeamId, text: string, isPublic: boolean | undefined): Promise<TemplateRecord> {
+  /** Makes a template public or private, and replaces those of its settings that are given. Throws `not_found`, `permission_denied`. */
+  async update(teamId: TeamId, text: string, { public: isPublic, ...given }: TemplateChange): Promise<TemplateRecord> {
     const { store, templates, clock } = this.deps;
     const { record } = templates.findOwn(teamId, text);
     if (isPublic !== undefined && isPublic !== record.isPublic) {
       await store.templates.setPublic(record.id, isPublic, clock.now());
+      await templates.refresh(record.id);
+    }
+    if (Object.keys(given).length > 0) {
+      await store.templates.setSettings(record.id, { ...record.settings, ...given } as TemplateSettings, clock.now());
       await templates.refresh(record.id);
     }
     return templates.get(record.id)?.record ?? record;

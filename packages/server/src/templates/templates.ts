@@ -4,7 +4,7 @@ import { AppError, type Clock, type TeamId, type TemplateId } from "@boxyard/cor
 import type { Logger } from "@boxyard/core/node";
 import { z } from "zod";
 import { DEFAULT_TEAM } from "../keys/first-key.ts";
-import type { Store, TemplateRecord, TemplateVersion } from "../store/index.ts";
+import type { Store, TemplateRecord, TemplateSettings, TemplateVersion } from "../store/index.ts";
 import { isBuildId, parseTemplateReference, type TemplateReference } from "./reference.ts";
 
 export const DEFAULT_TAG = "default";
@@ -163,6 +163,14 @@ export class Templates {
     const found = versionAt(template, tag);
     if (!found) throw tagNotFound(template, tag);
     return found;
+  }
+
+  settingsOf(id: TemplateId): TemplateSettings {
+    return this.byId.get(id)?.record.settings ?? {};
+  }
+
+  all(): Template[] {
+    return [...this.byId.values()];
   }
 
   get(id: TemplateId): Template | undefined {

@@ -111,6 +111,7 @@ export type ListedSandbox = {
   readonly idleTimeout?: number | undefined;
   readonly idleSince?: string | undefined;
   readonly idleEndAt?: string | undefined;
+  readonly deleteAt?: string | undefined;
   readonly cpuCount: number;
   readonly memoryMB: number;
   readonly diskSizeMB: number;
@@ -152,6 +153,7 @@ export type SandboxDetail = {
   readonly idleTimeout?: number | undefined;
   readonly idleSince?: string | undefined;
   readonly idleEndAt?: string | undefined;
+  readonly deleteAt?: string | undefined;
   readonly cpuCount: number;
   readonly memoryMB: number;
   readonly diskSizeMB: number;
@@ -304,6 +306,7 @@ export type SandboxRollbackRequest = {
 export type SnapshotInfo = {
   readonly snapshotID: string;
   readonly names: readonly string[];
+  readonly deleteAt?: string | undefined;
 };
 
 export type SandboxSnapshotRequest = {
@@ -407,10 +410,37 @@ export type Template = {
   readonly buildCount: number;
   readonly envdVersion: string;
   readonly buildStatus: TemplateBuildStatus;
+  readonly retention?: Retention | undefined;
+  readonly maxResources?: SandboxMaxResources | undefined;
+  readonly idleTimeout?: number | undefined;
   readonly filesMissing?: boolean | undefined;
 };
 
 export type TemplateBuildStatus = "waiting" | "building" | "ready" | "error";
+
+export type Retention = {
+  readonly paused?: {
+    readonly maxAgeHours?: number | undefined;
+    readonly maxCount?: number | undefined;
+    readonly maxMB?: number | undefined;
+  } | undefined;
+  readonly snapshots?: {
+    readonly maxAgeHours?: number | undefined;
+    readonly maxCount?: number | undefined;
+    readonly maxMB?: number | undefined;
+  } | undefined;
+  readonly builds?: {
+    readonly maxAgeHours?: number | undefined;
+    readonly maxCount?: number | undefined;
+  } | undefined;
+  readonly warnHours?: number | undefined;
+};
+
+export type SandboxMaxResources = {
+  readonly cpuCount?: number | undefined;
+  readonly memoryMB?: number | undefined;
+  readonly diskSizeMB?: number | undefined;
+};
 
 export type TemplateWithBuilds = {
   readonly templateID: string;
@@ -432,6 +462,9 @@ export type TemplateWithBuilds = {
   readonly buildCount: number;
   readonly envdVersion: string;
   readonly buildStatus: TemplateBuildStatus;
+  readonly retention?: Retention | undefined;
+  readonly maxResources?: SandboxMaxResources | undefined;
+  readonly idleTimeout?: number | undefined;
   readonly filesMissing?: boolean | undefined;
   readonly builds: readonly TemplateBuild[];
 };
@@ -454,6 +487,29 @@ export type TemplateUpdateResponse = {
 
 export type TemplateUpdateRequest = {
   readonly public?: boolean | undefined;
+  readonly retention?: {
+    readonly paused?: {
+      readonly maxAgeHours?: number | undefined;
+      readonly maxCount?: number | undefined;
+      readonly maxMB?: number | undefined;
+    } | undefined;
+    readonly snapshots?: {
+      readonly maxAgeHours?: number | undefined;
+      readonly maxCount?: number | undefined;
+      readonly maxMB?: number | undefined;
+    } | undefined;
+    readonly builds?: {
+      readonly maxAgeHours?: number | undefined;
+      readonly maxCount?: number | undefined;
+    } | undefined;
+    readonly warnHours?: number | undefined;
+  } | undefined;
+  readonly maxResources?: {
+    readonly cpuCount?: number | undefined;
+    readonly memoryMB?: number | undefined;
+    readonly diskSizeMB?: number | undefined;
+  } | undefined;
+  readonly idleTimeout?: number | undefined;
 };
 
 export type CreatedTeamAPIKey = {
@@ -549,6 +605,7 @@ export type AdminTeam = {
     readonly createsPerMinute: number;
     readonly timeoutHours: number;
   };
+  readonly retention: Retention;
 };
 
 export type TeamChange = {
@@ -562,6 +619,23 @@ export type TeamChange = {
     readonly builds?: number | "default" | undefined;
     readonly createsPerMinute?: number | "default" | undefined;
     readonly timeoutHours?: number | "default" | undefined;
+  } | undefined;
+  readonly retention?: {
+    readonly paused?: {
+      readonly maxAgeHours?: number | undefined;
+      readonly maxCount?: number | undefined;
+      readonly maxMB?: number | undefined;
+    } | undefined;
+    readonly snapshots?: {
+      readonly maxAgeHours?: number | undefined;
+      readonly maxCount?: number | undefined;
+      readonly maxMB?: number | undefined;
+    } | undefined;
+    readonly builds?: {
+      readonly maxAgeHours?: number | undefined;
+      readonly maxCount?: number | undefined;
+    } | undefined;
+    readonly warnHours?: number | undefined;
   } | undefined;
 };
 
@@ -875,6 +949,9 @@ export type TemplateLegacy = {
   readonly buildCount: number;
   readonly envdVersion: string;
   readonly buildStatus: TemplateBuildStatus;
+  readonly retention?: Retention | undefined;
+  readonly maxResources?: SandboxMaxResources | undefined;
+  readonly idleTimeout?: number | undefined;
   readonly filesMissing?: boolean | undefined;
 };
 

@@ -8,6 +8,7 @@ export * from "./key.ts";
 export type { LegacyTemplate } from "./legacy-template-routes.ts";
 export * from "./metric-routes.ts";
 export type { Node, NodeDetail } from "./node-routes.ts";
+export type { Retention, RetentionKind, RetentionRule } from "./retention.ts";
 export { maxBodyBytesOf } from "./route-parts.ts";
 export * from "./routes.ts";
 export * from "./sandbox.ts";

@@ -153,6 +153,7 @@ const recordFields = {
     description: "When it was used last; only of a running sandbox with `idleTimeout`, and not while a request to it is in flight",
   }),
   idleEndAt: z.iso.datetime().optional().meta({ description: "When it ends if nothing uses it; present when `idleSince` is" }),
+  deleteAt: z.iso.datetime().optional().meta({ description: "When a rule of retention deletes it; only of a paused sandbox" }),
   cpuCount: z.number(),
   memoryMB: z.int(),
   diskSizeMB: z.int(),

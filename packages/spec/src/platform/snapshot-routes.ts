@@ -27,7 +27,13 @@ const SandboxRollback = z
 const NewSnapshot = z
   .object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) })
   .meta(named("SandboxSnapshotRequest"));
-export const SnapshotInfo = z.object({ snapshotID: z.string(), names: z.array(z.string()) }).meta(named("SnapshotInfo"));
+export const SnapshotInfo = z
+  .object({
+    snapshotID: z.string(),
+    names: z.array(z.string()),
+    deleteAt: z.iso.datetime().optional().meta({ description: "When a rule of retention deletes it" }),
+  })
+  .meta(named("SnapshotInfo"));
 const SnapshotsQuery = z.object({
   sandboxID: z.string().optional(),
   name: z.string().optional(),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { named } from "../openapi.ts";
 import { allowed } from "./access.ts";
 import { CreatedApiKey, NewApiKey } from "./key.ts";
+import { Retention } from "./retention.ts";
 import { body, errors, json, none, operation, pathParam } from "./route-parts.ts";
 
 const tags = ["Teams"];
@@ -35,7 +36,11 @@ const Limit = z.int("must be a whole number").min(0, "must not be negative").max
 
 const fields = { teamID: z.string(), slug: z.string(), name: z.string(), createdAt: z.iso.datetime() };
 const AdminTeam = z
-  .object({ ...fields, limits: eachLimit(z.int()).meta({ description: "What holds for the team" }) })
+  .object({
+    ...fields,
+    limits: eachLimit(z.int()).meta({ description: "What holds for the team" }),
+    retention: Retention.meta({ description: "What is deleted by itself; empty: nothing" }),
+  })
   .meta(named("AdminTeam"));
 export type AdminTeam = z.infer<typeof AdminTeam>;
 const CreatedTeam = z
@@ -55,6 +60,7 @@ const TeamChange = z
     limits: eachLimit(z.union([Limit, z.literal("default")]).optional())
       .optional()
       .meta({ description: "A number sets a limit, `default` gives it the server's value back; what is not named stays" }),
+    retention: Retention.optional().meta({ description: "Replaces all rules; empty: nothing is deleted by itself" }),
   })
   .meta(named("TeamChange"));
 
@@ -92,7 +98,7 @@ export const teamRoutes = {
     path: "/admin/teams/{team}",
     tags,
     ...allowed("admin", "server"),
-    summary: "Change the name or the limits of a team",
+    summary: "Change the name, the limits or the retention of a team",
     request: { params, body: body(TeamChange) },
     responses: { 200: json(AdminTeam, "The team as it is now"), ...errors(400, 404) },
   }),

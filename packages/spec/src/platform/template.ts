@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { named } from "../openapi.ts";
 import { BuildStatusName } from "./build-info.ts";
+import { Seconds } from "./common.ts";
+import { MaxResources, Retention } from "./retention.ts";
 import { pageSize, pathParam } from "./route-parts.ts";
 
 /** Longest name with its tag, and longest alias (docs/contract/templates.md, Names and tags). */
@@ -72,6 +74,9 @@ const templateFields = {
   buildCount: z.int(),
   envdVersion: z.string(),
   buildStatus: BuildStatusName,
+  retention: Retention.optional(),
+  maxResources: MaxResources.optional(),
+  idleTimeout: z.int().optional().meta({ description: "Seconds" }),
   filesMissing: z.boolean().optional().meta({
     description: "True: the template's files were in a storage pool that is lost. Build the template again. `buildStatus` is `error` then",
   }),
@@ -103,7 +108,15 @@ export const TemplatesPageQuery = z.object({
 });
 export const BuildsPageQuery = z.object({ limit: pageSize, nextToken: z.string().max(512).optional() });
 
-export const TemplateChange = z.object({ public: z.boolean().optional() }).meta(named("TemplateUpdateRequest"));
+const settings = {
+  retention: Retention.optional().meta({
+    description:
+      "Rules for what was made of the template, in place of the team's rules of the same kinds; replaces all of them, and empty ones are none",
+  }),
+  maxResources: MaxResources.optional().meta({ description: "The most that a sandbox of it may have; replaces what was set" }),
+  idleTimeout: Seconds.optional().meta({ description: "Idle time of sandboxes for which none is asked; 0: none" }),
+};
+export const TemplateChange = z.object({ public: z.boolean().optional(), ...settings }).meta(named("TemplateUpdateRequest"));
 export type TemplateChange = z.infer<typeof TemplateChange>;
 export const TemplateNames = z.object({ names: z.array(z.string()) }).meta(named("TemplateUpdateResponse"));
 export const TemplateAlias = z.object({ templateID: z.string(), public: z.boolean() }).meta(named("TemplateAliasResponse"));

@@ -55,6 +55,9 @@ const SHOWN: ReadonlySet<string> = new Set([
     "pauseMode",
     "pauseCause",
     "idleMs",
+    "deleteAt",
+    "retention",
+    "maxResources",
     "internetAccess",
   ],
   ...[

@@ -3,7 +3,6 @@ import { type Node, type NodeDetail, routes } from "@boxyard/spec/platform";
 import type { Credentials } from "../../keys/credentials.ts";
 import type { Instruments } from "../../prometheus/instruments.ts";
 import type { NodeState, Nodes } from "../../sandboxes/nodes.ts";
-import type { Observations } from "../../sandboxes/observations.ts";
 import type { Store } from "../../store/index.ts";
 import type { Teams } from "../../teams/teams.ts";
 import type { Builds } from "../../templates/builds/builds.ts";
@@ -11,13 +10,13 @@ import { cancelAll } from "../../templates/builds/cancel-all.ts";
 import type { Templates } from "../../templates/templates.ts";
 import { json } from "../responses.ts";
 import { type Api, mount, type RouteHandler } from "../route.ts";
-import { presentListed } from "../sandboxes/present.ts";
+import { type ObservedTimes, presentListed } from "../sandboxes/present.ts";
 
 /** What the handlers of nodes, and of what an operator ends for a team, use. */
 export interface NodeServices {
   readonly credentials: Credentials;
   readonly nodes: Nodes;
-  readonly observations: Pick<Observations, "idleTimesOf">;
+  readonly observations: ObservedTimes;
   readonly teams: Teams;
   readonly builds: Builds;
   readonly templates: Templates;

@@ -20,7 +20,7 @@ const SHOWN = {
 
 function shown(state: SandboxState): string {
   try {
-    return presentListed(sampleRecord({ state }), { observations: { idleTimesOf: () => undefined } }).state;
+    return presentListed(sampleRecord({ state }), { observations: { idleTimesOf: () => undefined, deletionOf: () => undefined } }).state;
   } catch (error) {
     return (error as { reason?: string }).reason ?? String(error);
   }

@@ -25,16 +25,17 @@ export function presentSandbox(record: SandboxRecord, { tokens, config }: Sandbo
   };
 }
 
+/** What is known of a sandbox's ends. */
+export type ObservedTimes = Pick<Observations, "idleTimesOf" | "deletionOf">;
+
 /** Throws `not_found` for a sandbox that clients cannot see. */
-export function presentListed(
-  record: SandboxRecord,
-  { observations }: { readonly observations: Pick<Observations, "idleTimesOf"> },
-): ListedSandbox {
+export function presentListed(record: SandboxRecord, { observations }: { readonly observations: ObservedTimes }): ListedSandbox {
   const { facts, settings } = record;
   const resources = resourcesOf(record);
   const state = visibleState(record.state);
   if (state === undefined) throw sandboxNotFound(record.id);
   const idle = observations.idleTimesOf(record.id);
+  const deleteAt = state === "paused" ? observations.deletionOf("paused", record.id) : undefined;
   return {
     templateID: record.templateId,
     sandboxID: record.id,
@@ -46,6 +47,7 @@ export function presentListed(
     ...(idle && { idleTimeout: idle.timeoutMs / 1000 }),
     ...(idle?.since !== undefined && { idleSince: new Date(idle.since).toISOString() }),
     ...(idle?.endAt !== undefined && { idleEndAt: new Date(idle.endAt).toISOString() }),
+    ...(deleteAt !== undefined && { deleteAt: new Date(deleteAt).toISOString() }),
     cpuCount: resources.cpuCount,
     memoryMB: Math.round(resources.memoryBytes / 2 ** 20),
     diskSizeMB: Math.round(resources.diskBytes / 2 ** 20),

@@ -54,7 +54,11 @@ const presentNew = ({ id, slug, name, createdAt }: TeamRecord) => ({
   ...{ teamID: id, slug, name, createdAt: new Date(createdAt).toISOString() },
 });
 
-const presentTeam = (team: TeamRecord, teams: Teams): AdminTeam => ({ ...presentNew(team), limits: teams.limitsOf(team.id) });
+const presentTeam = (team: TeamRecord, teams: Teams): AdminTeam => ({
+  ...presentNew(team),
+  limits: teams.limitsOf(team.id),
+  retention: team.retention,
+});
 
 export function mountTeams(app: Api, services: TeamServices): void {
   mount(app, services, routes.listTeams, listTeams);

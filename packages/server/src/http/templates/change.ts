@@ -5,7 +5,7 @@ import type { Handler, HandlerOf } from "./services.ts";
 
 /** `PATCH /v2/templates/{id}`, and its older path. */
 export const updateTemplate: Handler<TemplateChange> = async ({ body, caller, param }, { catalog }) => {
-  const record = await catalog.update(caller.teamId, param("templateID"), body.public);
+  const record = await catalog.update(caller.teamId, param("templateID"), body);
   return json(200, { names: namesOf(record) });
 };
 

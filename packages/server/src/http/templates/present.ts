@@ -40,6 +40,7 @@ export function presentListed({ template, builds, areFilesMissing }: TemplateEnt
     buildCount: builds.length,
     envdVersion: ENVD_VERSION,
     buildStatus: areFilesMissing ? "error" : main ? "ready" : (newest?.status ?? "waiting"),
+    ...record.settings,
     ...(areFilesMissing && { filesMissing: true }),
   };
 }

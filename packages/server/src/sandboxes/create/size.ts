@@ -6,6 +6,8 @@ import { mostProcesses } from "../../most-processes.ts";
 /** Most processes and threads of one sandbox; small ones have fewer. */
 const MAX_PROCESSES = 2048;
 const MIB = 2 ** 20;
+/** Whose limit it is that a size is above. */
+export const OF_TEMPLATE = "its template allows";
 
 /** What a request says of a sandbox's size; absent members stay as they are. */
 export interface Size {
@@ -40,18 +42,15 @@ export async function mostOfMachine(driver: Pick<SandboxDriver, "capacity">): Pr
   };
 }
 
-/** Throws `invalid_argument`, reason `size_too_large`, with both figures, for what is more than the machine has. */
-export function checkSize(wanted: Size, most: FullSize): void {
+/** Throws `invalid_argument`, reason `size_too_large`, with both figures, for what is more than the machine has, or than `limit` says. */
+export function checkSize(wanted: Size, most: Size, limit = "this machine has for sandboxes"): void {
   for (const name of ["cpuCount", "memoryMB", "diskSizeMB"] as const) {
     const size = wanted[name] ?? 0;
-    if (size <= most[name]) continue;
-    throw new AppError(
-      "invalid_argument",
-      `resources.${name}: ${size} is more than the ${most[name]} that this machine has for sandboxes`,
-      {
-        reason: "size_too_large",
-        details: { wanted: size, most: most[name] },
-      },
-    );
+    const top = most[name] ?? Infinity;
+    if (size <= top) continue;
+    throw new AppError("invalid_argument", `resources.${name}: ${size} is more than the ${top} that ${limit}`, {
+      reason: "size_too_large",
+      details: { wanted: size, most: top },
+    });
   }
 }

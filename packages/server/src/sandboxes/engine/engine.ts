@@ -130,6 +130,13 @@ export class Engine {
     });
   }
 
+  /** Removes a sandbox by a rule of retention, if it is still paused, and has been since then. */
+  async expire(sandbox: Sandbox, pausedAt: number): Promise<void> {
+    await sandbox.queue.run(async () => {
+      if (sandbox.state === "paused" && sandbox.record.endAt === pausedAt) await this.remove(sandbox, "retention");
+    });
+  }
+
   /** Tries a failed removal again, if it is time for that. */
   async retryRemoval(sandbox: Sandbox): Promise<void> {
     if (sandbox.state !== "killing" || sandbox.retryAt > this.parts.clock.monotonic()) return;
