@@ -155,13 +155,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     options,
   );
   const making = { engine, admission, clock };
-  const snapshotKeeper = new SnapshotKeeper({
-    snapshots: placement.snapshots,
-    store,
-    events,
-    clock,
-    keepMs: keepOrphansMs(config, options.orphans),
-  });
+  const keepMs = keepOrphansMs(config, options.orphans);
+  const snapshotKeeper = new SnapshotKeeper({ snapshots: placement.snapshots, store, events, clock, keepMs });
   const buildSandboxes = new BuildSandboxes({ ...making, tokens });
   const building = { buildSandboxes, secrets, settings: buildSettings, ...(observer && { observer }) };
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, limits, clock, logger });
@@ -199,8 +194,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     rollbacks: new RollbackService(serving),
     tokens,
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
-    secrets,
-    ...{ volumes, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
+    ...{ secrets, volumes, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
     mcp: new McpFront(() => own.url ?? ""),
   };
   access.credentials.onRevoked((keyId) => {

@@ -171,6 +171,8 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "TeamInfo",
       "TeamWithLimits",
       "TeamLimits",
+      "Retention",
+      "RetentionRule",
       "NewTeam",
     ],
   },
