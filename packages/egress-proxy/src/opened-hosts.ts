@@ -105,6 +105,8 @@ export class OpenedHosts {
     const again = this.listeners.get(key);
     const made = again && !known ? again : this.open(address, host);
     this.listeners.set(key, made);
+    // One that is too old takes no more connections; those that it has go on.
+    known?.server.stop();
     made.catch(() => this.listeners.delete(key));
     this.makeRoom();
     return made;

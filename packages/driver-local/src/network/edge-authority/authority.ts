@@ -52,6 +52,12 @@ export class EdgeAuthority {
     return new EdgeAuthority(made, now);
   }
 
+  /** Whether the certificate of this name need not be signed. */
+  has(host: string): boolean {
+    const known = this.leaves.get(host);
+    return known !== undefined && this.now() - known.madeAt < LEAF_USE_MS;
+  }
+
   /** A certificate for this name of a host and its key. */
   leaf(host: string): Promise<Identity> {
     const known = this.leaves.get(host);

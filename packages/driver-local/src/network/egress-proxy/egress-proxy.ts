@@ -5,6 +5,7 @@ import type { EdgeAuthority } from "../edge-authority/authority.ts";
 import type { Identity } from "../edge-authority/certificates.ts";
 import { type ProxyChild, startProxy } from "./child.ts";
 import { egressProxyCommand } from "./program.ts";
+import { SigningShares } from "./signing-shares.ts";
 
 export interface EgressProxyOptions {
   /** The gateway of the sandboxes, where the proxy listens and where its name server is. */
@@ -33,6 +34,7 @@ export class EgressProxy {
   private readonly options: EgressProxyOptions;
   /** The rules in force, by the address of the sandbox. A proxy that is started anew gets all of them. */
   private readonly rules = new Map<string, HostPolicy>();
+  private readonly shares: SigningShares;
   private readonly queue = new SerialQueue();
   private child: ProxyChild | undefined;
   private ends = 0;
@@ -40,6 +42,7 @@ export class EgressProxy {
 
   constructor(options: EgressProxyOptions) {
     this.options = options;
+    this.shares = new SigningShares(() => options.clock.monotonic());
   }
 
   /**
@@ -49,7 +52,10 @@ export class EgressProxy {
   async set(address: string, policy: HostPolicy | undefined): Promise<void> {
     if (!policy && !this.rules.has(address)) return;
     if (policy) this.rules.set(address, policy);
-    else this.rules.delete(address);
+    else {
+      this.rules.delete(address);
+      this.shares.forget(address);
+    }
     await this.queue.run(async () => {
       const { child } = this;
       if (!child?.isAlive) {
@@ -87,7 +93,11 @@ export class EgressProxy {
 
   /** Only for hosts for which a sandbox has rules: the proxy parses what sandboxes send, and must not be able to stand for any other server. */
   private async certificateFor(host: string): Promise<Identity | undefined> {
-    for (const { edge } of this.rules.values()) if (edge && isOpenedAtEdge(edge, host)) return this.options.authority.leaf(host);
+    const { authority } = this.options;
+    for (const [address, { edge }] of this.rules) {
+      if (!edge || !isOpenedAtEdge(edge, host)) continue;
+      return authority.has(host) || this.shares.take(address) ? authority.leaf(host) : undefined;
+    }
     return undefined;
   }
 
