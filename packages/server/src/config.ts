@@ -42,6 +42,8 @@ export interface ServerConfig {
   readonly overcommit: Overcommit;
   readonly maxCreates: number;
   readonly maxQueuedCreates: number;
+  /** How long a create waits until the machine has room for it. */
+  readonly roomWaitSeconds: number;
   /** Limits of each team for which the operator has set no others. */
   readonly teamLimits: LimitValues;
   /** Seconds between two health checks of an agent; 0: none. */
@@ -176,6 +178,7 @@ const Env = z.object({
   BOXYARD_DISK_OVERCOMMIT: factor.default(256),
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
   BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),
+  BOXYARD_ROOM_WAIT_SECONDS: count(0).max(25, "must be at most 25").default(0),
   BOXYARD_MAX_TIMEOUT_HOURS: count(1).max(8760, "must be at most 8760").default(24),
   BOXYARD_TEAM_LIMITS: z
     .string()
@@ -246,6 +249,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
     maxCreates: e.BOXYARD_MAX_CREATES,
     maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,
+    roomWaitSeconds: e.BOXYARD_ROOM_WAIT_SECONDS,
     teamLimits: {
       ...DEFAULT_LIMITS,
       builds: e.BOXYARD_MAX_QUEUED_BUILDS,

@@ -269,7 +269,8 @@ function admissionOf({ config, store, placement, clock, sandboxes, limits }: Adm
   const { maxCreates: concurrent, maxQueuedCreates: queued, overcommit, maxSandboxes } = config;
   const limitsOn = (node: Node) =>
     sandboxes.all().flatMap(({ record }) => (placement.nodeOf(record) === node ? [resourcesOf(record)] : []));
-  const roomOf = (node: Node) => new CapacityGate({ driver: node.driver, overcommit, limits: () => limitsOn(node), clock });
+  const waitMs = config.roomWaitSeconds * 1000;
+  const roomOf = (node: Node) => new CapacityGate({ driver: node.driver, overcommit, limits: () => limitsOn(node), clock, waitMs });
   const rooms = new Map(placement.nodes.map((node) => [node, roomOf(node)]));
   return new Admission({
     idempotency: new Idempotency(store, clock),

@@ -32,6 +32,14 @@ export const SANDBOX_SETTINGS = [
     meaning: "Creates that may wait; more get 429.",
   },
   {
+    name: "BOXYARD_ROOM_WAIT_SECONDS",
+    form: "seconds",
+    usedBy: "server",
+    default: "0",
+    meaning:
+      "How long a create waits until the machine has room for it, before it gets 503 with Retry-After; 25 at most. It keeps its turn meanwhile: creates behind it wait in the queue of all creates, in which the teams take turns.",
+  },
+  {
     name: "BOXYARD_MAX_TIMEOUT_HOURS",
     form: "hours",
     usedBy: "server",

@@ -50,8 +50,11 @@ const gatesOf = ({ quota, turns, placement, capacityOf, places }: AdmissionParts
   { isForUsersOnly: true, pass: (wanted, next) => turns.run(wanted.record.teamId, wanted.caller, () => next(wanted)) },
   // 3. A node, on which it will be.
   { isForUsersOnly: false, pass: (wanted, next) => next({ ...wanted, record: placement.place(wanted.record) }) },
-  // 4. Room: the node has memory, disk and processes for it.
-  { isForUsersOnly: false, pass: (wanted, next) => capacityOf(wanted.record).run(wanted.record.facts.resources, () => next(wanted)) },
+  // 4. Room: the node has memory, disk and processes for it. Who waits for room keeps the turn, so the queue of turns is that of room too.
+  {
+    isForUsersOnly: false,
+    pass: (wanted, next) => capacityOf(wanted.record).run(wanted.record.facts.resources, () => next(wanted), wanted.caller),
+  },
   // 5. A place: so many sandboxes of users may exist, and so many of its team. The sandbox is added in the same turn of the event loop, as the account of the room asks too.
   {
     isForUsersOnly: true,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FakeClock } from "@boxyard/core";
+import { AppError, FakeClock } from "@boxyard/core";
 import type { Capacity, Reclaim, ResourceLimits } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../testing/test-server.ts";
@@ -17,7 +17,7 @@ const ROOMY: Capacity = {
 const WANTED: ResourceLimits = { cpuCount: 1, memoryBytes: GIB, diskBytes: 10 * GIB, maxProcesses: 128 };
 
 /** A gate of a machine on which `living` sandboxes exist, each with limits of 1 GiB of memory and 10 GiB of disk. */
-function gateOver(capacity: Partial<Capacity>, overcommit = { memory: 2, disk: 2 }, living = 0) {
+function gateOver(capacity: Partial<Capacity>, overcommit = { memory: 2, disk: 2 }, living = 0, waitMs = 0) {
   const state = { capacity: { ...ROOMY, ...capacity }, living, reclaimable: 0, asked: 0 };
   const reclaim = ({ memoryBytes }: Reclaim) => {
     state.asked += 1;
@@ -32,6 +32,7 @@ function gateOver(capacity: Partial<Capacity>, overcommit = { memory: 2, disk: 2
     overcommit,
     limits: () => Array.from({ length: state.living }, () => WANTED),
     clock,
+    waitMs,
   });
   return { gate, clock, state };
 }
@@ -139,4 +140,51 @@ test("the API answers 503 with Retry-After, leaves nothing, and takes creates ag
     "a create is taken again",
     async () => (await server.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 201,
   );
+});
+
+/** Moves the clock until `work` has ended, as its looks for room take turns of the event loop. */
+async function settled<T>(work: Promise<T>, clock: FakeClock): Promise<PromiseSettledResult<T>> {
+  let result: PromiseSettledResult<T> | undefined;
+  void Promise.allSettled([work]).then(([end]) => {
+    result = end;
+  });
+  await eventually("the work ends", async () => {
+    await clock.advance(100);
+    return result !== undefined;
+  });
+  return result as PromiseSettledResult<T>;
+}
+
+test("a create waits for room as long as it may, and is made when there is some", async () => {
+  const { gate, clock, state } = gateOver({ memoryFreeBytes: 0 }, undefined, 0, 3_600_000);
+  const result = gate.run(WANTED, made);
+  await clock.advance(1000);
+  state.capacity = ROOMY;
+  expect(await settled(result, clock)).toEqual({ status: "fulfilled", value: "made" });
+});
+
+test("a create for which no room comes is refused, and one whose client has gone waits no longer", async () => {
+  const { gate, clock, state } = gateOver({ memoryFreeBytes: 0 }, undefined, 0, 1000);
+  let begun = 0;
+  const begin = async () => {
+    begun++;
+    return "made";
+  };
+  const start = clock.monotonic();
+  expect(await settled(gate.run(WANTED, begin), clock)).toMatchObject({ status: "rejected", reason: refused });
+  expect(clock.monotonic() - start).toBeGreaterThanOrEqual(750);
+  const gone = new AbortController();
+  const left = gate.run(WANTED, begin, gone.signal);
+  gone.abort();
+  await expect(left).rejects.toBeDefined();
+  expect(begun).toBe(0);
+  // What fails once it has begun is not tried again.
+  state.capacity = ROOMY;
+  const failure = new AppError("unavailable", "x", { reason: "sandbox_capacity_unavailable" });
+  const failing = () => {
+    begun++;
+    return Promise.reject(failure);
+  };
+  expect(await settled(gate.run(WANTED, failing), clock)).toEqual({ status: "rejected", reason: failure });
+  expect(begun).toBe(1);
 });

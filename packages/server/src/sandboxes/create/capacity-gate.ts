@@ -1,4 +1,4 @@
-import { AppError, type Clock } from "@boxyard/core";
+import { AppError, type Clock, isAppError } from "@boxyard/core";
 import { errnoOf, isTransientErrno } from "@boxyard/core/node";
 import type { Capacity, ResourceLimits, SandboxDriver } from "@boxyard/driver";
 import type { Overcommit } from "../../config.ts";
@@ -9,6 +9,8 @@ export interface CapacityGateParts {
   /** Limits of every sandbox, paused ones included. */
   readonly limits: () => Iterable<ResourceLimits>;
   readonly clock: Clock;
+  /** How long a create waits for room before it is refused; not at all by default. */
+  readonly waitMs?: number;
 }
 
 const MIB = 2 ** 20;
@@ -19,6 +21,8 @@ const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
 /** How long an account of the driver is used, less the claims since. */
 const FRESH_MS = 500;
 const RETRY_AFTER_S = 5;
+/** How often a create that waits looks whether there is room now. */
+const LOOK_MS = 250;
 
 /** What a sandbox that is being created or resumed is expected to take; once it is done, the driver's next account includes it. */
 interface Claim {
@@ -42,12 +46,30 @@ export class CapacityGate {
     this.parts = parts;
   }
 
-  /** Runs `work`, which makes a sandbox with these limits. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when there is no room. */
-  async run<T>(wanted: ResourceLimits, work: () => Promise<T>): Promise<T> {
-    const claim = claimOf(wanted);
-    const capacity = await this.lookForRoom(claim);
-    this.refuseOvercommit(capacity, wanted);
-    return this.claimed(capacity, claim, work);
+  /**
+   * Runs `work`, which makes a sandbox with these limits, when there is room. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when there is
+   * none within `waitMs`, or `caller` aborts before.
+   */
+  async run<T>(wanted: ResourceLimits, work: () => Promise<T>, caller?: AbortSignal): Promise<T> {
+    const { clock, waitMs = 0 } = this.parts;
+    const until = clock.monotonic() + waitMs;
+    for (;;) {
+      let hasBegun = false;
+      const begin = () => {
+        hasBegun = true;
+        return work();
+      };
+      try {
+        const claim = claimOf(wanted);
+        const capacity = await this.lookForRoom(claim);
+        this.refuseOvercommit(capacity, wanted);
+        return await this.claimed(capacity, claim, begin);
+      } catch (error) {
+        const mayWait = !hasBegun && isAppError(error, "sandbox_capacity_unavailable") && clock.monotonic() + LOOK_MS <= until;
+        if (!mayWait || caller?.aborted) throw error;
+      }
+      await clock.sleep(LOOK_MS, caller);
+    }
   }
 
   /**

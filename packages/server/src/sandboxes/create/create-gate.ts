@@ -31,7 +31,7 @@ export class CreateGate {
   async run<T>(team: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const { concurrent, queued } = this.limits;
     const waits = this.present >= concurrent;
-    if (this.present >= concurrent + queued && !this.places.displaceFor(team, tooMany())) throw tooMany();
+    if (this.present >= concurrent + queued && !this.places.displaceFor(team, tooMany(queued))) throw tooMany(queued);
     this.present += 1;
     try {
       // A create that need not wait ignores `signal` here: the work itself handles a client that has gone.
@@ -56,8 +56,9 @@ export class CreateGate {
   }
 }
 
-function tooMany(): AppError {
-  return new AppError("resource_exhausted", "Too many sandboxes are being created at once; try again in a moment", {
+function tooMany(queued: number): AppError {
+  const limit = `BOXYARD_MAX_QUEUED_CREATES (${queued})`;
+  return new AppError("resource_exhausted", `Too many sandboxes are being created at once: ${limit} wait; try again in a moment`, {
     reason: "too_many_creates",
     details: { retryAfter: 1 },
   });
