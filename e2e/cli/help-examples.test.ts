@@ -61,6 +61,7 @@ const BEFORE: Readonly<Record<string, string>> = {
   "boxyard cp SANDBOX:notes.txt - | less": "boxyard exec SANDBOX -- touch notes.txt",
   "boxyard rm $(boxyard ls -q)": "boxyard sandbox create",
   "boxyard sandbox rollback SANDBOX ready": "boxyard snapshot create SANDBOX --name ready",
+  "boxyard sandbox network-log SANDBOX --follow": "boxyard exec SANDBOX -- getent hosts followed.example || true",
   "boxyard watch SANDBOX -r /home/user/project": "boxyard exec SANDBOX -- mkdir project",
   "boxyard template tag my-app v1 --remove": "boxyard template tag my-app v1",
   "boxyard template untag my-app v1": "boxyard template tag my-app v1",
@@ -86,6 +87,7 @@ const FOLLOWS: Readonly<Record<string, RegExp>> = {
   "boxyard port SANDBOX 8000": /127\.0\.0\.1/,
   "boxyard port SANDBOX 8080:80": /127\.0\.0\.1/,
   "boxyard port SANDBOX 0:3000": /127\.0\.0\.1/,
+  "boxyard sandbox network-log SANDBOX --follow": /followed\.example/,
   "boxyard watch SANDBOX -r /home/user/project": /watching/,
 };
 

@@ -6,6 +6,7 @@ import {
   type NetworkDriver,
   type SandboxHandle,
   type SandboxSpec,
+  type TakenAttempts,
 } from "@boxyard/driver";
 import { KubeApi } from "./api/client.ts";
 import { ClusterCapacity } from "./capacity.ts";
@@ -58,6 +59,11 @@ class FixedNetwork implements NetworkDriver {
   async setNetwork(handle: SandboxHandle, _network: EgressPolicy): Promise<void> {
     await this.sandboxes.find(handle);
     throw new AppError("unimplemented", "The network of a pod cannot be changed", { reason: "network_unimplemented" });
+  }
+
+  /** A cluster reports no packets. */
+  takeAttempts(): TakenAttempts {
+    return { attempts: [], dropped: new Map() };
   }
 
   async connectInside(): Promise<number | undefined> {

@@ -1,6 +1,6 @@
 import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { EgressPolicy } from "@boxyard/driver";
+import type { EgressPolicy, TakenAttempts } from "@boxyard/driver";
 
 /** Interfaces of the parts that the driver is wired from. Each part has a directory of its own and does not import the others. */
 
@@ -41,6 +41,8 @@ export interface SandboxNetworks {
   change(lease: NetworkLease, egress: EgressPolicy): Promise<void>;
   /** Bytes that the link of a lease has brought its sandbox, and taken from it; both 0 when there is no link. */
   traffic(lease: NetworkLease): NetworkTraffic;
+  /** What sandboxes have tried to reach since the last call. */
+  takeAttempts(): TakenAttempts;
   /** Stops all traffic; link and address stay, for `reconnect`. For a sandbox that is paused while its processes stay in memory. */
   disconnect(lease: NetworkLease): void;
   /** The lease of a later incarnation, with the link and the address of a disconnected one; there is no traffic before `reconnect`. */

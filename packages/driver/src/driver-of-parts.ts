@@ -68,6 +68,7 @@ export class DriverOfParts implements SandboxDriver {
   release: RuntimeDriver["release"] = (...args) => this.parts.runtime.release(...args);
 
   setNetwork: NetworkDriver["setNetwork"] = (...args) => this.parts.network.setNetwork(...args);
+  takeAttempts: NetworkDriver["takeAttempts"] = (...args) => this.parts.network.takeAttempts(...args);
   connectInside: NetworkDriver["connectInside"] = (...args) => this.parts.network.connectInside(...args);
 
   pause: CheckpointDriver["pause"] = (...args) => this.parts.checkpoint.pause(...args);

@@ -4,6 +4,7 @@ export * from "./driver.ts";
 export * from "./driver-of-parts.ts";
 export * from "./handle.ts";
 export * from "./images/images.ts";
+export * from "./network/attempts.ts";
 export * from "./network/edge-policy.ts";
 export * from "./network/egress-policy.ts";
 export * from "./network/host-names.ts";

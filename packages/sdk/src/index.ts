@@ -60,6 +60,7 @@ export {
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
 export type { EgressRules, NetworkRule, NetworkSecret } from "./sandbox/egress-rules.ts";
 export type { NamedOptions } from "./sandbox/named-api.ts";
+export type { NetworkLogEntry, NetworkLogOptions, SuggestedNetwork } from "./sandbox/network-log.ts";
 export { Paginator } from "./sandbox/paginator.ts";
 export type { PortAccess, PortFetchOpts } from "./sandbox/port-access.ts";
 export type { PortUrlOptions, SignedPortUrl } from "./sandbox/port-links.ts";

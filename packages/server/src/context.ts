@@ -18,6 +18,7 @@ import { ensureAdminToken, ensureFirstKey, type FirstKey } from "./keys/first-ke
 import { Keys } from "./keys/keys.ts";
 import { logsOf } from "./logs/assemble.ts";
 import { assembleMetrics } from "./metrics/assemble.ts";
+import { NetworkLog } from "./network-log/network-log.ts";
 import { observe } from "./prometheus/collect.ts";
 import { type Front, NO_COUNTS } from "./proxy/front.ts";
 import { Retention } from "./retention/retention.ts";
@@ -192,7 +193,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
-    tokens,
+    ...{ tokens, networkLog: new NetworkLog({ driver, sandboxes, clock, logger, instruments }) },
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
     ...{ secrets, volumes, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
     mcp: new McpFront(() => own.url ?? ""),

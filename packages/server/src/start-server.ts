@@ -80,7 +80,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), { ...context, clock });
   const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };
-  const { watches } = made;
+  const watches = [...made.watches, context.networkLog];
   await modules.start("watches", {
     start: () => watches.map((watch) => watch.start()),
     stop: () => Promise.all(watches.map((watch) => watch.stop())),

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { NetworkLogEntry } from "@boxyard/sdk";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import type { Command } from "commander";
-import { connection } from "../connection.ts";
+import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { parsePort, parseSeconds } from "../options.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
@@ -10,6 +12,22 @@ Examples:
   $ boxyard sandbox port-url SANDBOX 8000                 good for an hour
   $ boxyard sandbox port-url SANDBOX 8000 --expires 2d
   $ boxyard sandbox port-url SANDBOX 8000 --revoke`;
+
+const LOG_EXAMPLES = `
+Examples:
+  $ boxyard sandbox network-log SANDBOX
+  $ boxyard sandbox network-log SANDBOX --denied
+  $ boxyard sandbox network-log SANDBOX --follow`;
+
+/** Wait between two looks. */
+const FOLLOW_MS = 1000;
+
+interface LogOptions {
+  readonly follow?: boolean;
+  readonly denied?: boolean;
+  readonly search?: string;
+  readonly json?: boolean;
+}
 
 interface UrlOptions {
   /** Seconds. */
@@ -29,6 +47,52 @@ export function configureNetwork(command: Command, context: CliContext): void {
     .option("--json", "print it as JSON")
     .addHelpText("after", URL_EXAMPLES)
     .action((id: string, port: number, options: UrlOptions) => portUrl(id, port, options, context));
+
+  command
+    .command("network-log <sandbox>")
+    .description("Show what a sandbox has tried to reach, and what decided: the newest thousand attempts.")
+    .option("-f, --follow", "go on until Ctrl-C, or until the sandbox ends")
+    .option("--denied", "only what was denied")
+    .option("--search <text>", "only names and addresses that hold this text")
+    .option("--json", "print each attempt as JSON")
+    .addHelpText("after", LOG_EXAMPLES)
+    .action((id: string, options: LogOptions) => networkLog(id, options, context));
+
+  command
+    .command("network-suggest <sandbox>")
+    .description("Print the smallest network policy that lets through what a sandbox has tried to reach, as JSON.")
+    .addHelpText("after", "\nExamples:\n  $ boxyard sandbox network-suggest SANDBOX")
+    .action((id: string) => networkSuggest(id, context));
+}
+
+async function networkLog(text: string, { follow, denied, search, json }: LogOptions, context: CliContext): Promise<void> {
+  const { output, signal } = context;
+  const target = await connectionToRead(context);
+  const id = await resolveSandbox(text, target);
+  const filter = { ...(denied && { verdict: "denied" as const }), ...(search !== undefined && { search }) };
+  let cursor: number | undefined;
+  for (;;) {
+    const entries = await Sandboxes.getNetworkLog(id, { ...target, ...filter, cursor });
+    for (const entry of entries) await output.line(json ? JSON.stringify(entry) : lineOf(entry));
+    cursor = entries.at(-1)?.cursor ?? cursor;
+    if (!follow || signal.aborted) return;
+    await sleep(FOLLOW_MS, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+  }
+}
+
+/** `12:00:01 denied  tcp 198.51.100.9:25  denyOut 0.0.0.0/0` */
+function lineOf({ timestamp, verdict, protocol, name, address, port, answers, rule, count }: NetworkLogEntry): string {
+  const time = timestamp.toISOString().slice(0, 19).replace("T", " ");
+  if (verdict === "dropped") return `${time} ${count} more, which were not kept`;
+  const given = answers?.length ? ` (${answers.join(", ")})` : "";
+  const what = name === undefined ? `${address}${port === undefined ? "" : `:${port}`}` : `${name}${given}`;
+  return `${time} ${verdict.padEnd(7)} ${(protocol ?? "").padEnd(4)} ${what}  ${rule}`;
+}
+
+async function networkSuggest(text: string, context: CliContext): Promise<void> {
+  const target = await connectionToRead(context);
+  await context.output.json(await Sandboxes.suggestNetwork(await resolveSandbox(text, target), target));
 }
 
 async function portUrl(text: string, port: number, { expires, revoke, json }: UrlOptions, context: CliContext): Promise<void> {

@@ -1,4 +1,11 @@
-import { checkEgress, type EgressPolicy, type NetworkCapabilities, type NetworkDriver, type SandboxHandle } from "@boxyard/driver";
+import {
+  checkEgress,
+  type EgressPolicy,
+  type NetworkCapabilities,
+  type NetworkDriver,
+  type SandboxHandle,
+  type TakenAttempts,
+} from "@boxyard/driver";
 import { connectInside } from "../network/connect-inside.ts";
 import { openProcess } from "../runtime/process.ts";
 import type { LocalParts } from "../sandbox.ts";
@@ -25,6 +32,10 @@ export class LocalNetwork implements NetworkDriver {
       await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, network });
       await this.parts.networks.change(record.lease, network);
     });
+  }
+
+  takeAttempts(): TakenAttempts {
+    return this.parts.networks.takeAttempts();
   }
 
   async connectInside(handle: SandboxHandle, port: number, signal: AbortSignal): Promise<number | undefined> {

@@ -1,11 +1,11 @@
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
-import type { EgressPolicy } from "@boxyard/driver";
+import type { EgressPolicy, TakenAttempts } from "@boxyard/driver";
 import type { NetworkLease, NetworkTraffic, SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
-import { AddressPool } from "./address-pool.ts";
+import type { AddressPool } from "./address-pool.ts";
 import { type Address, formatAddress, parseAddress } from "./addresses.ts";
 import { type AttachedProcess, attachedProcess, holdersOf } from "./attached-process.ts";
-import { readCursor, writeCursor } from "./cursor.ts";
+import { poolWithCursor } from "./cursor.ts";
 import { type DnsClient, Forwarder } from "./dns/forwarder.ts";
 import type { ResolvConf } from "./dns/resolv-conf.ts";
 import { Resolver } from "./dns/resolver.ts";
@@ -19,13 +19,12 @@ import { deleteLinkRoute, findLink, listLinks, newLinkRoute, setLinkGroup } from
 import type { NetworksConfig } from "./networks-config.ts";
 import { addressOfLink, EGRESS_PORTS, GROUP, groupFor, isListed, leaseIndex, leaseLink, type Plan } from "./plan.ts";
 import { plug } from "./plug.ts";
+import { NetworkRecord } from "./record/network-record.ts";
 import { releaseNetwork } from "./release.ts";
 import { resolvedBy } from "./resolved-names.ts";
 import { closeKernel, ensureRules, ensureUplink, type Kernel } from "./router.ts";
 import { Unplugged } from "./unplugged.ts";
 
-/** How long a freed address stays unused: most late packets and half-open connections have ended by then. */
-const QUARANTINE_MS = 60_000;
 /** Pause between two checks of the machine's network; longer where a check takes long (a machine with very many routes). */
 const WATCH_MS = 5000;
 /** The pause is at least so many times the duration of the last check. */
@@ -60,6 +59,7 @@ export class Networks implements SandboxNetworks {
   private readonly unplugged: Unplugged;
   private readonly lists: Lists;
   private readonly hosts: HostPolicies;
+  private readonly record: NetworkRecord;
   private readonly held = new Map<string, Held>();
   /** Addresses of links found at opening that nobody has adopted. */
   private readonly unclaimed = new Set<Address>();
@@ -73,15 +73,7 @@ export class Networks implements SandboxNetworks {
     this.parts = parts;
     this.dnsAddress = formatAddress(plan.gateway);
     this.mtu = parts.facts.mtu;
-    const cursorFile = `${config.stateDirectory}/next-address`;
-    this.pool = new AddressPool({
-      first: plan.firstLease,
-      last: plan.lastLease,
-      quarantineMs: QUARANTINE_MS,
-      clock,
-      cursor: readCursor(cursorFile),
-      saveCursor: (offset) => writeCursor(cursorFile, offset),
-    });
+    this.pool = poolWithCursor(plan, clock, `${config.stateDirectory}/next-address`);
     this.unplugged = new Unplugged({
       plan,
       netlink: kernel.router,
@@ -90,6 +82,8 @@ export class Networks implements SandboxNetworks {
       onGone: (address) => this.pool.release(address),
     });
     this.lists = new Lists({ plan, netlink: kernel.routerFilter });
+    const sandboxAt = (address: string) => this.held.get(address)?.sandboxId;
+    this.record = new NetworkRecord({ netlink: kernel.routerPackets, sandboxAt, clock, logger: config.logger });
     const inNamespace = <T>(work: () => T) => inNetworkNamespace(kernel.namespace, work);
     const { logger, trust } = config;
     const serving = { address: this.dnsAddress, ports: EGRESS_PORTS, inNamespace, authority: parts.authority, trust };
@@ -100,6 +94,7 @@ export class Networks implements SandboxNetworks {
       address: this.dnsAddress,
       inNamespace,
       clientOf: (address) => (address === proxy.address ? proxy : this.held.get(address)?.client),
+      onQuestion: this.record.onQuestion,
       resolver: new Resolver({ servers: () => resolvConf.current(), clock }),
       clock,
       logger: config.logger,
@@ -112,6 +107,7 @@ export class Networks implements SandboxNetworks {
       if (address !== undefined && this.pool.reserve(address)) this.unclaimed.add(address);
     }
     this.lists.open();
+    this.record.open();
     await this.mendLists();
     await this.forwarder.open();
     this.scheduleWatch(0);
@@ -167,6 +163,10 @@ export class Networks implements SandboxNetworks {
     const address = this.heldAddress(lease);
     const link = address === undefined ? undefined : findLink(this.parts.kernel.router, leaseIndex(this.parts.plan, address));
     return { receivedBytes: link?.sentBytes ?? 0, sentBytes: link?.receivedBytes ?? 0 }; // Seen from the router.
+  }
+
+  takeAttempts(): TakenAttempts {
+    return this.record.take();
   }
 
   disconnect(lease: NetworkLease): void {

@@ -1,3 +1,4 @@
+import { isAppError } from "@boxyard/core";
 import { close, inNetworkNamespace } from "../sys/libc.ts";
 import type { Forwarding } from "./forwarding.ts";
 import type { MachineFacts } from "./machine.ts";
@@ -27,6 +28,8 @@ export interface Kernel {
   readonly machineFilter: NetlinkSocket;
   readonly router: NetlinkSocket;
   readonly routerFilter: NetlinkSocket;
+  /** Gets what the router's rules report of packets. */
+  readonly routerPackets: NetlinkSocket;
   /** Descriptor of the router's network namespace. */
   readonly namespace: number;
 }
@@ -48,6 +51,7 @@ export function openKernel(plan: Plan): Kernel {
       machineFilter: here(NETLINK_NETFILTER),
       router: there(NETLINK_ROUTE),
       routerFilter: there(NETLINK_NETFILTER),
+      routerPackets: there(NETLINK_NETFILTER),
       namespace,
     };
   } catch (error) {
@@ -57,7 +61,7 @@ export function openKernel(plan: Plan): Kernel {
 }
 
 export function closeKernel(kernel: Kernel): void {
-  for (const socket of [kernel.machine, kernel.machineFilter, kernel.router, kernel.routerFilter]) socket.close();
+  for (const socket of [kernel.machine, kernel.machineFilter, kernel.router, kernel.routerFilter, kernel.routerPackets]) socket.close();
   close(kernel.namespace);
 }
 
@@ -139,9 +143,25 @@ function ensurePair(kernel: Kernel, plan: Plan, mtu: number): { hostIndex: numbe
   return { hostIndex: made.host.index, routerIndex: made.router.index };
 }
 
+/** Kernels that refused rules that report packets. */
+const withoutReports = new WeakSet<Kernel>();
+
+async function applyRouterRules(kernel: Kernel, plan: Plan, { addresses, mostTracked }: MachineFacts): Promise<void> {
+  const apply = (reports: boolean) =>
+    applyRules(kernel.routerFilter, routerRules(plan, addresses, mostTracked, reports), plan.namespaceFile);
+  if (withoutReports.has(kernel)) return void (await apply(false));
+  try {
+    await apply(true);
+  } catch (error) {
+    if (!isAppError(error, "nft_failed")) throw error;
+    await apply(false);
+    withoutReports.add(kernel);
+  }
+}
+
 /** Puts forwarding and both tables of rules in force for the machine's current facts. Changes only what differs. */
 export async function ensureRules(kernel: Kernel, plan: Plan, forwarding: Forwarding, facts: MachineFacts): Promise<void> {
-  await applyRules(kernel.routerFilter, routerRules(plan, facts.addresses, facts.mostTracked), plan.namespaceFile);
+  await applyRouterRules(kernel, plan, facts);
   const opened = forwarding.open(facts.uplinks);
   await applyRules(kernel.machineFilter, machineRules(plan, opened));
 }

@@ -25,6 +25,15 @@ export const DNS_RATE = {
   modest: 5,
 } as const;
 
+/** Group of netfilter to which the router's rules report what sandboxes try to reach. Groups are those of one network namespace. */
+export const PACKET_GROUP = 21;
+
+/** Packets of one sandbox that are reported a second, and how many at once: what is refused, and first packets of connections that are not. */
+const REPORTED = { perSecond: 10, burst: 50 } as const;
+
+/** Chains that refuse, each of them with its reason (`AttemptRule` of the driver package). */
+const REASONS = ["internetAccess", "lists", "blocked", "machine", "protocol", "connections"] as const;
+
 /** Connection tracking reassembles fragments at priority -400. */
 const BEFORE_DEFRAGMENTATION = -450;
 
@@ -52,12 +61,18 @@ export const PERMITTED_MARK = 0x10000;
 
 /**
  * Rules of the router. `mostTracked`: how many connections the machine can track. `machineAddresses`: the machine's own addresses. The machine's
- * rules refuse sandboxes too; the router also refuses them because another program may be reloading the machine's rules.
+ * rules refuse sandboxes too; the router also refuses them because another program may be reloading the machine's rules. `reports` false: for kernels that
+ * cannot report packets.
  */
-export function routerRules(plan: Plan, machineAddresses: readonly string[], mostTracked: number): Ruleset {
+export function routerRules(plan: Plan, machineAddresses: readonly string[], mostTracked: number, reports = true): Ruleset {
   const perBucket = Math.max(1, Math.floor((mostTracked * SHARE_OF_FLOWS) / FLOW_BUCKETS));
   const network = formatNetwork(plan.network);
   const gateway = formatAddress(plan.gateway);
+  const report = (reason: string, set: string) =>
+    reports
+      ? `    update @${set} { ip saddr limit rate ${REPORTED.perSecond}/second burst ${REPORTED.burst} packets } log prefix "${reason}" group ${PACKET_GROUP} snaplen 64\n`
+      : "";
+  const refusing = REASONS.map((reason) => `  chain refuse_${reason} {\n${report(reason, "reported")}    goto refuse\n  }`).join("\n");
   const own = machineAddresses.length ? `    elements = { ${machineAddresses.join(", ")} }\n` : "";
   return ruleset(
     plan.table,
@@ -79,6 +94,18 @@ ${own}  }
     type mark
     size ${FLOW_BUCKETS}
     flags dynamic
+  }
+  set reported {
+    type ipv4_addr
+    size 65535
+    flags dynamic,timeout
+    timeout 1m
+  }
+  set reported_new {
+    type ipv4_addr
+    size 65535
+    flags dynamic,timeout
+    timeout 1m
   }
   set clients {
     type ipv4_addr
@@ -125,7 +152,7 @@ ${own}  }
     iifname "lo" accept
     iifgroup ${sandboxes} ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 goto names
     iifgroup ${listed} ct status dnat ip daddr ${gateway} tcp dport ${proxyPorts} goto to_proxy
-    iifgroup ${sandboxes} goto refuse
+    iifgroup ${sandboxes} goto refuse_machine
     ct state established,related accept
   }
   chain to_proxy {
@@ -155,19 +182,20 @@ ${own}  }
   }
   chain from_sandbox {
     ct state established,related ct direction reply accept
-    iifgroup ${GROUP.offline} goto refuse
-    iifgroup ${listed} meta mark != ${PERMITTED_MARK} goto refuse
+    iifgroup ${GROUP.offline} goto refuse_internetAccess
+    iifgroup ${listed} meta mark != ${PERMITTED_MARK} goto refuse_lists
     ct state established,related accept
-    oifname != "${plan.routerUplink}" goto refuse
-    ip daddr @blocked goto refuse
-    ip daddr @machine goto refuse
-    meta l4proto != { tcp, udp, icmp } goto refuse
+    oifname != "${plan.routerUplink}" goto refuse_blocked
+    ip daddr @blocked goto refuse_blocked
+    ip daddr @machine goto refuse_machine
+    meta l4proto != { tcp, udp, icmp } goto refuse_protocol
     meta l4proto icmp icmp type != echo-request drop
-    add @flows { ip saddr ct count over ${MAX_FLOWS} } goto refuse
+    add @flows { ip saddr ct count over ${MAX_FLOWS} } goto refuse_connections
     meta mark set ct id & 0x${(FLOW_BUCKETS - 1).toString(16)} comment "the bucket: a random number of the kernel for each connection"
-    add @all_flows { meta mark ct count over ${perBucket} } goto refuse
-    accept
+    add @all_flows { meta mark ct count over ${perBucket} } goto refuse_connections
+${report("allowed", "reported_new")}    accept
   }
+${refusing}
   chain refuse {
     meta l4proto tcp reject with tcp reset
     reject with icmp type admin-prohibited

@@ -1,5 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { SandboxHandle } from "../handle.ts";
+import type { TakenAttempts } from "../network/attempts.ts";
 import { type EgressPolicy, isEnforceable } from "../network/egress-policy.ts";
 import type { NetworkCapabilities, NetworkDriver } from "../network/network.ts";
 import { absent, type FakeSandboxes } from "./sandboxes.ts";
@@ -19,6 +20,10 @@ export class FakeNetwork implements NetworkDriver {
 
   async connectInside(): Promise<number | undefined> {
     throw absent("way to loopback addresses");
+  }
+
+  takeAttempts(): TakenAttempts {
+    return { attempts: this.world.attempts.splice(0), dropped: new Map() };
   }
 
   setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void> {

@@ -1,5 +1,6 @@
 import type { CheckpointAbility, Generation } from "../checkpoint/generation.ts";
 import type { SandboxHandle } from "../handle.ts";
+import type { NetworkAttempt } from "../network/attempts.ts";
 import type { EgressPolicy } from "../network/egress-policy.ts";
 import type { Capacity, ExitStatus, RuntimePhase, SandboxSpec } from "../runtime/types.ts";
 import type { LayerInfo } from "../storage/layers.ts";
@@ -71,6 +72,8 @@ export type Lackable = "freeze" | "resize" | "network" | "images" | "snapshots" 
 export class FakeWorld {
   readonly sandboxes = new Map<string, FakeSandbox>();
   readonly faults = new Faults();
+  /** What sandboxes have tried to reach; tests fill it, and `takeAttempts` takes it. */
+  readonly attempts: NetworkAttempt[] = [];
   /** Capability `checkpoint` of drivers that are made after it was set. */
   checkpoint: CheckpointAbility = "memory";
   /** Capabilities that drivers lack which are made after they were added. */

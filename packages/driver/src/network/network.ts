@@ -1,4 +1,5 @@
 import type { SandboxHandle } from "../handle.ts";
+import type { TakenAttempts } from "./attempts.ts";
 import type { EgressPolicy } from "./egress-policy.ts";
 
 export interface NetworkCapabilities {
@@ -36,6 +37,12 @@ export interface NetworkDriver {
    * not run, `invalid_argument` for a policy that cannot be enforced. Needs the capability `network`.
    */
   setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void>;
+
+  /**
+   * What sandboxes have tried to reach since the last call, whether it was let out or not: of each sandbox a bounded number a second. A driver
+   * that cannot know gives none.
+   */
+  takeAttempts(): TakenAttempts;
 
   /**
    * Connects to a TCP port inside that listens on a loopback address only, which `address` does not reach. Resolves with a connected, non-blocking

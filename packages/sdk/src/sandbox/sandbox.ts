@@ -13,6 +13,7 @@ import { Pty } from "../pty/pty.ts";
 import { agentLog } from "./agent-log.ts";
 import { isRunning } from "./is-running.ts";
 import * as names from "./named-api.ts";
+import { getNetworkLog, type NetworkLogEntry, type NetworkLogOptions, type SuggestedNetwork, suggestNetwork } from "./network-log.ts";
 import type { Paginator } from "./paginator.ts";
 import { newClaim, prepare } from "./prepare.ts";
 import * as calls from "./sandbox-api.ts";
@@ -263,6 +264,16 @@ export class Sandbox extends SandboxPorts {
    */
   resize(resources: calls.SandboxResources, opts: RequestOptions = {}): Promise<SandboxInfo> {
     return names.resizeSandbox(this.api, this.sandboxId, resources, opts);
+  }
+
+  /** What the sandbox has tried to reach, oldest first: the newest thousand attempts, with what decided each. */
+  getNetworkLog(opts: RequestOptions & NetworkLogOptions = {}): Promise<NetworkLogEntry[]> {
+    return getNetworkLog(this.api, this.sandboxId, opts, opts);
+  }
+
+  /** The smallest rules that let through what the sandbox has tried to reach; see docs/network.md, "The record". */
+  suggestNetwork(opts: RequestOptions = {}): Promise<SuggestedNetwork> {
+    return suggestNetwork(this.api, this.sandboxId, opts);
   }
 
   /** Replaces the rules for outgoing connections. They apply at once, also to open connections. The server refuses rules that it cannot enforce. */

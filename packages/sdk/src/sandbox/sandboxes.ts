@@ -1,6 +1,7 @@
 import { ApiClient } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
 import * as names from "./named-api.ts";
+import { getNetworkLog, type NetworkLogEntry, type NetworkLogOptions, type SuggestedNetwork, suggestNetwork } from "./network-log.ts";
 import { Paginator } from "./paginator.ts";
 import * as links from "./port-links.ts";
 import * as calls from "./sandbox-api.ts";
@@ -62,6 +63,11 @@ export const Sandboxes = {
 
   updateNetwork: (id: string, update: calls.NetworkUpdate, opts: ConnectionOptions = {}): Promise<void> =>
     calls.updateSandboxNetwork(apiOf(opts), id, update, {}),
+
+  getNetworkLog: (id: string, opts: ConnectionOptions & NetworkLogOptions = {}): Promise<NetworkLogEntry[]> =>
+    getNetworkLog(apiOf(opts), id, opts, {}),
+
+  suggestNetwork: (id: string, opts: ConnectionOptions = {}): Promise<SuggestedNetwork> => suggestNetwork(apiOf(opts), id, {}),
 
   getPortUrl: (id: string, port: number, opts: ConnectionOptions & links.PortUrlOptions = {}): Promise<links.SignedPortUrl> =>
     links.getPortUrl(apiOf(opts), id, port, opts),

@@ -281,6 +281,29 @@ export type PortUrl = {
   readonly isPublic: boolean;
 };
 
+export type NetworkLog = {
+  readonly entries: readonly NetworkLogEntry[];
+  readonly cursor?: number | undefined;
+};
+
+export type NetworkLogEntry = {
+  readonly cursor: number;
+  readonly timestamp: string;
+  readonly verdict: "allowed" | "denied" | "dropped";
+  readonly protocol?: "dns" | "tcp" | "udp" | "icmp" | "other" | undefined;
+  readonly name?: string | undefined;
+  readonly address?: string | undefined;
+  readonly port?: number | undefined;
+  readonly answers?: readonly string[] | undefined;
+  readonly rule: string;
+  readonly count?: number | undefined;
+};
+
+export type SuggestedNetwork = {
+  readonly allowOut: readonly string[];
+  readonly denyOut: readonly string[];
+};
+
 export type SandboxPauseRequest = {
   readonly memory?: boolean | undefined;
   readonly requireHealthyGuest?: boolean | undefined;

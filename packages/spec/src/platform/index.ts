@@ -7,6 +7,7 @@ export * from "./image-transfer.ts";
 export * from "./key.ts";
 export type { LegacyTemplate } from "./legacy-template-routes.ts";
 export * from "./metric-routes.ts";
+export type { NetworkLogEntry } from "./network-routes.ts";
 export type { Node, NodeDetail } from "./node-routes.ts";
 export type { Retention, RetentionKind, RetentionRule } from "./retention.ts";
 export { maxBodyBytesOf } from "./route-parts.ts";

@@ -9,6 +9,7 @@ import { legacyTemplateRoutes } from "./legacy-template-routes.ts";
 import { metricRoutes } from "./metric-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
 import { NetworkUpdate } from "./network.ts";
+import { networkRoutes } from "./network-routes.ts";
 import { nodeRoutes } from "./node-routes.ts";
 import { portRoutes } from "./port-routes.ts";
 import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
@@ -183,6 +184,7 @@ export const routes = {
   }),
   ...nameRoutes,
   ...portRoutes,
+  ...networkRoutes,
   ...snapshotRoutes,
   ...sandboxLogRoutes,
   ...templateRoutes,

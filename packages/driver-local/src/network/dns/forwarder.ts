@@ -34,6 +34,8 @@ export interface ForwarderOptions {
   /** The sandbox with this address; undefined when there is none: such a question gets no answer. */
   readonly clientOf: (address: string) => DnsClient | undefined;
   readonly resolver: Resolver;
+  /** Gets each question with its answer; undefined: the client may not ask it. */
+  readonly onQuestion?: (client: DnsClient, name: string, answer: Uint8Array | undefined) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -134,12 +136,18 @@ export class Forwarder {
     const parsed = parseQuery(data);
     if (!parsed) return undefined;
     if ("refusal" in parsed) return parsed.refusal;
-    if (!client.resolves(nameOf(parsed.query))) return makeError(parsed.query, RCODE.REFUSED);
+    const name = nameOf(parsed.query);
+    if (!client.resolves(name)) {
+      this.options.onQuestion?.(client, name, undefined);
+      return makeError(parsed.query, RCODE.REFUSED);
+    }
     const gaveUp = new AbortController();
     const leave = this.questions.enter(client, () => gaveUp.abort());
     if (!leave) return makeError(parsed.query, RCODE.SERVFAIL);
     try {
-      return await this.resolveSafely(parsed.query, overUdp, AbortSignal.any([this.closing.signal, gaveUp.signal]));
+      const answer = await this.resolveSafely(parsed.query, overUdp, AbortSignal.any([this.closing.signal, gaveUp.signal]));
+      this.options.onQuestion?.(client, name, answer);
+      return answer;
     } finally {
       leave();
     }

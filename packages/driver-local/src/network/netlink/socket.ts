@@ -103,6 +103,20 @@ export class NetlinkSocket {
     }
   }
 
+  /** Messages that the kernel has sent by itself, of `most` datagrams. What it could not keep is lost. Never waits. */
+  events(most: number): Reply[] {
+    const events: Reply[] = [];
+    for (let i = 0; i < most; i++) {
+      try {
+        for (const reply of this.receive()) events.push({ ...reply, body: reply.body.slice() });
+      } catch (error) {
+        if (hasErrno(error, "EAGAIN")) break;
+        if (!hasErrno(error, "ENOBUFS")) throw error;
+      }
+    }
+    return events;
+  }
+
   private receive(): Generator<Reply> {
     const length = recv(this.fd, receiveBuffer, MSG_DONTWAIT);
     return parseReplies(receiveBuffer.subarray(0, length));

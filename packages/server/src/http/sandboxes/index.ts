@@ -12,6 +12,7 @@ import { getSandboxLogs, getSandboxLogsV2 } from "./logs.ts";
 import { getMetrics, listMetrics } from "./metrics.ts";
 import { getOrCreateSandbox, setUpSandbox, updateSandbox } from "./names.ts";
 import { updateNetwork } from "./network.ts";
+import { getNetworkLog, suggestNetwork } from "./network-log.ts";
 import { pauseSandbox } from "./pause.ts";
 import { getPortUrl, withdrawPortUrls } from "./port-url.ts";
 import { refreshSandbox } from "./refresh.ts";
@@ -55,6 +56,8 @@ export function mountSandboxes(app: Api, context: SandboxServices & { readonly c
   add(routes.setUpSandbox, setUpSandbox);
   add(routes.updateSandbox, updateSandbox);
   add(routes.resizeSandbox, resizeSandbox);
+  add(routes.getNetworkLog, getNetworkLog);
+  add(routes.suggestNetwork, suggestNetwork);
   add(routes.getPortUrl, getPortUrl);
   add(routes.withdrawPortUrls, withdrawPortUrls);
   for (const mountIt of [...byName, ...byId]) mountIt();

@@ -1,4 +1,5 @@
 import type { ServerConfig } from "../../config.ts";
+import type { NetworkLog } from "../../network-log/network-log.ts";
 import type { NamedSandboxes } from "../../sandboxes/names/named-sandboxes.ts";
 import type { Observations } from "../../sandboxes/observations.ts";
 import type { PortUrls } from "../../sandboxes/port-urls.ts";
@@ -16,6 +17,7 @@ export interface SandboxServices {
   readonly named: NamedSandboxes;
   readonly resizing: Resizing;
   readonly portUrls: PortUrls;
+  readonly networkLog: NetworkLog;
   readonly observations: Observations;
   readonly snapshots: SnapshotService;
   readonly forks: ForkService;

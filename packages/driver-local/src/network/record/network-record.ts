@@ -1,0 +1,59 @@
+import type { Clock, SandboxId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { TakenAttempts } from "@boxyard/driver";
+import { addressesOfAnswer } from "../dns/addresses-of-answer.ts";
+import type { NetlinkSocket } from "../netlink/socket.ts";
+import { Attempts } from "./attempts.ts";
+import { readPackets, receivePackets } from "./packets.ts";
+
+export interface NetworkRecordOptions {
+  /** A netfilter socket in the router's namespace that nothing else uses. */
+  readonly netlink: NetlinkSocket;
+  /** The sandbox with this address. */
+  readonly sandboxAt: (address: string) => SandboxId | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const MAX_NAME = 255;
+
+/** What sandboxes try to reach: packets that the router's rules report, and questions to the name server. */
+export class NetworkRecord {
+  private readonly options: NetworkRecordOptions;
+  private readonly attempts: Attempts;
+  private hasPackets = false;
+
+  constructor(options: NetworkRecordOptions) {
+    this.options = options;
+    this.attempts = new Attempts(options.clock);
+  }
+
+  open(): void {
+    try {
+      receivePackets(this.options.netlink);
+      this.hasPackets = true;
+    } catch (error) {
+      this.options.logger.warn({ err: error }, "the kernel does not report packets; the record of networks has names alone");
+    }
+  }
+
+  /** `answer` undefined: the sandbox may not ask for this name. */
+  readonly onQuestion = ({ address }: { readonly address: string }, asked: string, answer: Uint8Array | undefined): void => {
+    const sandboxId = this.options.sandboxAt(address);
+    if (sandboxId === undefined) return;
+    const isAllowed = answer !== undefined;
+    const answers = answer ? addressesOfAnswer(answer) : [];
+    const name = asked.toLowerCase().slice(0, MAX_NAME);
+    this.attempts.note({ sandboxId, protocol: "dns", isAllowed, rule: isAllowed ? "allowed" : "names", name, answers });
+  };
+
+  take(): TakenAttempts {
+    if (this.hasPackets) {
+      for (const { from, ...packet } of readPackets(this.options.netlink)) {
+        const sandboxId = this.options.sandboxAt(from);
+        if (sandboxId !== undefined) this.attempts.note({ sandboxId, ...packet });
+      }
+    }
+    return this.attempts.take();
+  }
+}

@@ -1,0 +1,107 @@
+import { BLOCKED_NETWORKS, type Clock, Rounds, type SandboxId, type TeamId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
+import type { SandboxDriver } from "@boxyard/driver";
+import { parseRange } from "@boxyard/driver";
+import type { Instruments } from "../prometheus/instruments.ts";
+import type { LivingSandboxes } from "../sandboxes/engine/living.ts";
+import { Entries, type NetworkEntry, ruleOf } from "./entries.ts";
+import { type SuggestedPolicy, suggest } from "./suggest.ts";
+
+const EVERY_MS = 1000;
+
+export interface NetworkLogParts {
+  readonly driver: Pick<SandboxDriver, "takeAttempts">;
+  readonly sandboxes: LivingSandboxes;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly instruments: Pick<Instruments, "addCounter">;
+}
+
+export interface NetworkLogQuery {
+  /** Entries behind this one; without it the newest. */
+  readonly cursor?: number | undefined;
+  readonly limit: number;
+  readonly verdict?: NetworkEntry["verdict"] | undefined;
+  /** Only of names and addresses with this text. */
+  readonly search?: string | undefined;
+}
+
+const CLOSED = BLOCKED_NETWORKS.map((network) => parseRange(network));
+
+/** What the sandboxes of users have tried to reach, in memory: the newest thousand attempts of each that lives. */
+export class NetworkLog {
+  private readonly parts: NetworkLogParts;
+  private readonly entries = new Map<SandboxId, Entries>();
+  private readonly rounds: Rounds;
+  private denied = 0;
+
+  constructor(parts: NetworkLogParts) {
+    this.parts = parts;
+    const { clock, logger, instruments } = parts;
+    const onError = (error: unknown) =>
+      logger.error({ err: error }, "what sandboxes try to reach could not be read; it will be tried again");
+    this.rounds = new Rounds(async () => this.look(), { clock, everyMs: EVERY_MS, onError });
+    instruments.addCounter(
+      "boxyard_network_denied_total",
+      "What sandboxes tried to reach and were denied, as far as it is kept",
+      () => this.denied,
+    );
+  }
+
+  start(): void {
+    this.rounds.start();
+  }
+
+  stop(): Promise<void> {
+    return this.rounds.stop();
+  }
+
+  /** The entries of a sandbox that match, oldest first. Throws `not_found`. */
+  read(teamId: TeamId, id: SandboxId, { cursor, limit, verdict, search }: NetworkLogQuery): NetworkEntry[] {
+    const matches = (entry: NetworkEntry) =>
+      (verdict === undefined || entry.verdict === verdict) &&
+      (search === undefined || (entry.name ?? "").includes(search) || (entry.address ?? "").includes(search));
+    const found = this.of(teamId, id).filter(matches);
+    return cursor === undefined ? found.slice(-limit) : found.filter((entry) => entry.cursor > cursor).slice(0, limit);
+  }
+
+  /** The smallest policy that lets through what the sandbox has tried. Throws `not_found`. */
+  suggest(teamId: TeamId, id: SandboxId): SuggestedPolicy {
+    return suggest(this.of(teamId, id), isClosed);
+  }
+
+  /** Takes what the driver has; the newest attempts are in the answer of the same request. */
+  private of(teamId: TeamId, id: SandboxId): readonly NetworkEntry[] {
+    this.parts.sandboxes.visibleOf(teamId, id);
+    this.look();
+    return this.entries.get(id)?.all() ?? [];
+  }
+
+  private look(): void {
+    const { driver, sandboxes, clock } = this.parts;
+    const { attempts, dropped } = driver.takeAttempts();
+    for (const attempt of attempts) {
+      const { sandboxId, isAllowed, rule: _, ...facts } = attempt;
+      const record = sandboxes.find(sandboxId)?.record;
+      if (record?.owner.kind !== "user") continue;
+      if (!isAllowed) this.denied++;
+      this.entriesOf(sandboxId).add({ ...facts, verdict: isAllowed ? "allowed" : "denied", rule: ruleOf(attempt, record.settings.egress) });
+    }
+    for (const [id, count] of dropped) {
+      if (sandboxes.find(id)?.record.owner.kind !== "user") continue;
+      this.entriesOf(id).add({ at: clock.now(), verdict: "dropped", rule: "more than are kept of one sandbox", count });
+    }
+    for (const id of this.entries.keys()) if (!sandboxes.find(id)) this.entries.delete(id);
+  }
+
+  private entriesOf(id: SandboxId): Entries {
+    const found = this.entries.get(id) ?? new Entries(this.parts.clock);
+    this.entries.set(id, found);
+    return found;
+  }
+}
+
+function isClosed(address: string): boolean {
+  const number = parseRange(address)?.first ?? -1;
+  return CLOSED.some((range) => range !== undefined && range.first <= number && number <= range.last);
+}
