@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "@boxyard/testkit";
 import { NotFoundError } from "../errors.ts";
 import { FakeTemplates } from "../testing/fake-templates.ts";
 import { type BuildLogEntry, Template, type UploadState, waitForPort } from "./index.ts";
@@ -143,10 +144,15 @@ test("a failure leads to the line that asked for what failed", async () => {
 test("an abort cancels the build", async () => {
   fake.end = { status: "building" };
   const controller = new AbortController();
-  setTimeout(() => controller.abort(), 100);
-  const error = await Template.fromBaseImage()
+  const build = Template.fromBaseImage()
     .build("app", { ...options, signal: controller.signal })
     .catch((cause) => cause);
+  await eventually(
+    "the build has begun",
+    () => fake.started !== undefined && fake.seen.some(({ path }) => path.includes("/builds/b1/status")),
+  );
+  controller.abort();
+  const error = await build;
   expect([error.name, fake.seen.at(-1)?.path]).toEqual(["AbortError", "/templates/t1/builds/b1/cancel"]);
 });
 
