@@ -8,13 +8,13 @@ import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 /*
  * The real server, with the real driver, is killed as by `kill -9` before each step of every transition that keeps a sandbox, and each step fails
  * once: afterwards the sandbox and its processes still exist, and can be used and killed. Creates and kills are in every-step.test.ts, those that
- * can be asked for again in repeated-create.test.ts, commits of builds in e2e/templates/crash.test.ts. A boot anew ends the processes on purpose; transitions.test.ts kills and fails its points with the fake driver.
+ * can be asked for again in repeated-create.test.ts, those of the pool in warm-pool.test.ts, commits of builds in e2e/templates/crash.test.ts. A boot anew ends the processes on purpose; transitions.test.ts kills and fails its points with the fake driver.
  */
 
 const platform = usePlatform({ faults: true });
 
 type TransitionPoint = (typeof TRANSITION_POINTS)[keyof typeof TRANSITION_POINTS][number];
-type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "createOnce" | "kill" | "reboot" | "commitLayer">;
+type Kept = Exclude<keyof typeof TRANSITION_POINTS, "create" | "createOnce" | "kill" | "reboot" | "commitLayer" | "warm" | "claim">;
 type Ask = (path: string, body?: object) => Promise<ApiReply>;
 
 interface Way {

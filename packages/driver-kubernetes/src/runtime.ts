@@ -36,7 +36,7 @@ const never = new AbortController().signal;
 /** Sandboxes that are pods. `create` makes the pod, which waits at a gate of the scheduler; `start` opens the gate. */
 export class KubernetesRuntime implements RuntimeDriver {
   readonly name = DRIVER;
-  readonly capabilities: RuntimeCapabilities = { freeze: false, resize: false };
+  readonly capabilities: RuntimeCapabilities = { freeze: false, resize: false, relabel: false };
   private readonly parts: RuntimeParts;
 
   constructor(parts: RuntimeParts) {
@@ -183,6 +183,10 @@ export class KubernetesRuntime implements RuntimeDriver {
 
   async resize(): Promise<void> {
     throw absent("resize");
+  }
+
+  async relabel(): Promise<void> {
+    throw absent("relabel");
   }
 
   async destroy(handle: SandboxHandle): Promise<void> {

@@ -62,6 +62,7 @@ export class DriverOfParts implements SandboxDriver {
   freeze: RuntimeDriver["freeze"] = (...args) => this.parts.runtime.freeze(...args);
   thaw: RuntimeDriver["thaw"] = (...args) => this.parts.runtime.thaw(...args);
   resize: RuntimeDriver["resize"] = (...args) => this.parts.runtime.resize(...args);
+  relabel: RuntimeDriver["relabel"] = (...args) => this.parts.runtime.relabel(...args);
   destroy: RuntimeDriver["destroy"] = (...args) => this.parts.runtime.destroy(...args);
   list: RuntimeDriver["list"] = (...args) => this.parts.runtime.list(...args);
   close: RuntimeDriver["close"] = (...args) => this.parts.runtime.close(...args);

@@ -40,6 +40,8 @@ export interface ServerConfig {
   readonly volumeMB: number;
   /** By how much the limits of all sandboxes together may exceed the memory and the disk of the machine, as factors. */
   readonly overcommit: Overcommit;
+  /** The most sandboxes that wait for creates, and the memory that they may use together. */
+  readonly warm: { readonly sandboxes: number; readonly memoryBytes: number };
   readonly maxCreates: number;
   readonly maxQueuedCreates: number;
   /** How long a create waits until the machine has room for it. */
@@ -176,6 +178,12 @@ const Env = z.object({
   BOXYARD_VOLUME_MB: count(1).default(10_240),
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
   BOXYARD_DISK_OVERCOMMIT: factor.default(256),
+  BOXYARD_WARM_SANDBOXES: count(0).default(0),
+  BOXYARD_WARM_MEMORY: z
+    .string()
+    .regex(/^\d{1,7}[KMGT]?$/, "must be a number of bytes, or one with K, M, G or T, such as 512M")
+    .default("512M")
+    .transform((text) => Number.parseInt(text, 10) * 1024 ** "BKMGT".indexOf(/[KMGT]$/.exec(text)?.[0] ?? "B")),
   BOXYARD_MAX_CREATES: count(1).default(Math.max(4, availableParallelism() * 2)),
   BOXYARD_MAX_QUEUED_CREATES: count(0).default(1000),
   BOXYARD_ROOM_WAIT_SECONDS: count(0).max(25, "must be at most 25").default(0),
@@ -247,6 +255,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
     volumeMB: e.BOXYARD_VOLUME_MB,
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
+    warm: { sandboxes: e.BOXYARD_WARM_SANDBOXES, memoryBytes: e.BOXYARD_WARM_MEMORY },
     maxCreates: e.BOXYARD_MAX_CREATES,
     maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,
     roomWaitSeconds: e.BOXYARD_ROOM_WAIT_SECONDS,

@@ -59,8 +59,9 @@ import { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import { SecretRefresh } from "./sandboxes/upkeep/secret-refresh.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
+import { WarmPool } from "./sandboxes/warm/warm-pool.ts";
 import { TeamSecrets } from "./secrets/team-secrets.ts";
-import { resourcesOf, type Store } from "./store/index.ts";
+import { resourcesOf, type SandboxRecord, type Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
 import { TeamLimits } from "./teams/limits.ts";
 import { Teams } from "./teams/teams.ts";
@@ -121,6 +122,7 @@ interface AdmissionNeeds extends Pick<ServerOptions, "config"> {
   readonly clock: Clock;
   readonly sandboxes: LivingSandboxes;
   readonly limits: TeamLimits;
+  readonly giveWay: () => Promise<boolean>;
 }
 
 export type Services = Awaited<ReturnType<typeof makeServices>>;
@@ -147,14 +149,11 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const sandboxes = new LivingSandboxes();
   const { sandboxLogs, guests } = logsOf({ store, clock, logger, sandboxes, routes, tokens });
   const events = new Events(logger, sandboxLogs);
-  const admission = admissionOf({ config, store, placement, clock, sandboxes, limits });
+  const admission = admissionOf({ config, store, placement, clock, sandboxes, limits, giveWay: async () => warm.giveWay() });
   const { metering, history, ...metrics } = await assembleMetrics({ store, clock });
   const { instruments, tracer, timings } = timingsOf(config, clock, logger);
-  const measuring = { metering, timings, use };
-  const engine = engineOf(
-    { store, placement, clock, routes, agent, tokens, portLinks, events, authorities, policies, sandboxes, admission, ...measuring },
-    options,
-  );
+  const records = { store, placement, clock, sandboxes, admission, metering, timings, use };
+  const engine = engineOf({ ...records, routes, agent, tokens, portLinks, events, authorities, policies }, options);
   const making = { engine, admission, clock };
   const keepMs = keepOrphansMs(config, options.orphans);
   const snapshotKeeper = new SnapshotKeeper({ snapshots: placement.snapshots, store, events, clock, keepMs });
@@ -163,6 +162,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, limits, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler({ sandboxes, clock, liveness, use, logger, ...metrics });
+  const warm: WarmPool = new WarmPool({ ...making, templates, driver, liveness }, config.warm);
   const operations = new Operations(
     { store, events, clock, ...(observer && { observer }) },
     {
@@ -172,7 +172,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     [made.builds],
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
-  const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations };
+  const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations, warm };
   const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, policies, guests };
   const retention = new Retention({ engine, templates, snapshotCatalog: made.snapshotCatalog, store, history, clock, logger });
   const service = new SandboxService({ ...serving, routes });
@@ -202,7 +202,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     context.mcp.endOf(keyId).catch((error: unknown) => logger.warn({ err: error }, "a session of a revoked key did not end"));
   });
   watchStore(store, events, logger);
-  observe(instruments, { sandboxes, driver, store, clock, front: () => own.front?.counts ?? NO_COUNTS, builds: () => made.builds.counts });
+  const counts = { front: () => own.front?.counts ?? NO_COUNTS, builds: () => made.builds.counts };
+  observe(instruments, { sandboxes, driver, store, clock, warm, ...counts });
   const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
   const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId: firstKey.teamId };
   const adopt = async () => {
@@ -212,7 +213,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
   const watches = [sampler, liveness, sweep, guests, retention, new SecretRefresh({ engine, events: store.events, logger })];
   const lasting = { context, engine, routes, own, firstKey, sandboxLogs, volumes, operations };
-  return { ...lasting, adopt, sampler, metrics, liveness, sweep, guests, retention, watches };
+  return { ...lasting, warm, adopt, sampler, metrics, liveness, sweep, guests, retention, watches };
 }
 
 function secretsOf(store: Store, clock: Clock) {
@@ -265,13 +266,13 @@ const engineOf = (parts: EngineNeeds, { observer, stepGraceMs }: ServerOptions):
   new Engine({ ...parts, ...(observer && { observer }), ...(stepGraceMs && { stepGraceMs }) }, { ...TRANSITIONS, answerFor });
 
 /** Everything that limits how many sandboxes there are, and how many are made at once. */
-function admissionOf({ config, store, placement, clock, sandboxes, limits }: AdmissionNeeds): Admission {
+function admissionOf({ config, store, placement, clock, sandboxes, limits, giveWay }: AdmissionNeeds): Admission {
   const quota = new TeamQuota({ limits, clock });
   const { maxCreates: concurrent, maxQueuedCreates: queued, overcommit, maxSandboxes } = config;
-  const limitsOn = (node: Node) =>
-    sandboxes.all().flatMap(({ record }) => (placement.nodeOf(record) === node ? [resourcesOf(record)] : []));
-  const waitMs = config.roomWaitSeconds * 1000;
-  const roomOf = (node: Node) => new CapacityGate({ driver: node.driver, overcommit, limits: () => limitsOn(node), clock, waitMs });
+  const isCounted = (record: SandboxRecord, node: Node) => record.owner.kind !== "pool" && placement.nodeOf(record) === node;
+  const limitsOn = (node: Node) => sandboxes.all().flatMap(({ counted }) => (isCounted(counted, node) ? [resourcesOf(counted)] : []));
+  const waiting = { waitMs: config.roomWaitSeconds * 1000, giveWay };
+  const roomOf = (node: Node) => new CapacityGate({ driver: node.driver, overcommit, limits: () => limitsOn(node), clock, ...waiting });
   const rooms = new Map(placement.nodes.map((node) => [node, roomOf(node)]));
   return new Admission({
     idempotency: new Idempotency(store, clock),

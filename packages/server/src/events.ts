@@ -26,11 +26,20 @@ export class Events {
         this.logger.trace({ by: "server", transition, step: name, startedAt, ms: durationMs, cpuMs }, "step"),
     };
   }
-  created(of: Subject, facts: { template: string; totalMs: number; steps: Readonly<Record<string, number>> }): void {
+  created(of: Subject, facts: { template: string; warm?: boolean; totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ ...named(of), ...facts }, "sandbox created");
   }
   createFailed(sandboxId: string, error: unknown): void {
     this.logger.warn({ sandboxId, err: error }, "sandbox not created");
+  }
+  warmed(of: Subject, facts: { totalMs: number; steps: Readonly<Record<string, number>> }): void {
+    this.logger.debug({ ...named(of), ...facts }, "sandbox of the pool is ready");
+  }
+  notWarmed(sandboxId: string, error: unknown): void {
+    this.logger.warn({ sandboxId, err: error }, "sandbox of the pool not made; it will be tried again when creates need it");
+  }
+  notClaimed(sandboxId: string, error: unknown): void {
+    this.logger.warn({ sandboxId, err: error }, "sandbox of the pool not handed out; it is removed, and the create goes on with another");
   }
   paused(of: Subject, facts: { mode: PauseMode; cause: PauseCause; totalMs: number; steps: Readonly<Record<string, number>> }): void {
     this.logger.info({ ...named(of), ...facts }, "sandbox paused");

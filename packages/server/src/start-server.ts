@@ -20,6 +20,7 @@ import type { Liveness } from "./sandboxes/upkeep/liveness.ts";
 import type { Adoption } from "./sandboxes/upkeep/restart.ts";
 import type { Sampler } from "./sandboxes/upkeep/sampler.ts";
 import type { Sweep } from "./sandboxes/upkeep/sweep.ts";
+import type { WarmPool } from "./sandboxes/warm/warm-pool.ts";
 import type { Store, StoreLock } from "./store/index.ts";
 import { checkStoreIdentity } from "./store-identity.ts";
 
@@ -38,6 +39,7 @@ export interface RunningServer {
   readonly adoption: Adoption;
   readonly sweep: Sweep;
   readonly retention: Retention;
+  readonly warm: WarmPool;
   /** Rejects when another server uses the store: then this one must end. */
   readonly lost: Promise<never>;
   /**
@@ -77,6 +79,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   await modules.start("engine", { start: () => engine.start() });
   await modules.start("builds", { start: () => context.builds.beginTidying(), stop: () => context.builds.close() });
   await modules.start("traces", { start: () => undefined, stop: () => context.tracer?.close() });
+  await modules.start("warm pool", { start: () => made.warm.start(), stop: (graceMs) => made.warm.stop(graceMs) });
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), { ...context, clock });
   const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };
@@ -87,7 +90,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   });
   const url = await modules.start("front", frontModule(made, listening));
   return {
-    ...{ url, context, engine, sampler, liveness, routes, adoption, sweep, retention: made.retention },
+    ...{ url, context, engine, sampler, liveness, routes, adoption, sweep, retention: made.retention, warm: made.warm },
     ...{ meters: made.metrics.meters, metricWriter: made.metrics.writer },
     guests: made.guests,
     firstKey: made.firstKey,

@@ -3,7 +3,8 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { errnoOf } from "@boxyard/core/node";
-import type { SandboxDriver } from "@boxyard/driver";
+import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
+import { isOfPool } from "./pool-label.ts";
 import type { Store } from "./store/index.ts";
 
 /** File of the data directory with the id of the store that has its sandboxes. */
@@ -22,21 +23,25 @@ export type OrphanPolicy = "refuse" | "adopt" | "remove";
  * all of them would be orphans. A directory without sandboxes may use any store. Throws `failed_precondition`, reason `store_mismatch`, if the
  * policy is `refuse`.
  */
-export async function checkStoreIdentity(
+export async function checkStoreIdentity<Handle extends SandboxHandle>(
   store: Store,
   dataDir: string,
-  driver: Pick<SandboxDriver, "list">,
+  placement: { list(): Promise<readonly Handle[]>; driverOf(handle: Handle): Pick<SandboxDriver, "keptSpec"> },
   policy: OrphanPolicy = "refuse",
 ): Promise<void> {
   const id = await store.getOrCreateMeta("store-id", randomUUID);
   const path = join(dataDir, STORE_ID_FILE);
   const known = read(path);
-  const ids = (await driver.list()).map(({ sandboxId }) => sandboxId);
+  const handles = await placement.list();
+  const ids = handles.map(({ sandboxId }) => sandboxId);
   // After the file `node-id` was lost, the store has the sandboxes under the old id: they are claimed for the new one.
   const found = await store.claimSandboxes(ids);
-  if (policy === "refuse") {
-    if (known !== undefined && known !== id && ids.length > 0) throw mismatch(dataDir, ids.length);
-    if (ids.length > 1 && found === 0) throw mismatch(dataDir, ids.length);
+  const isOther = (known !== undefined && known !== id && ids.length > 0) || (ids.length > 1 && found === 0);
+  if (policy === "refuse" && isOther) {
+    // No team loses anything with sandboxes of the pool.
+    const areOfPool = await Promise.all(handles.map((handle) => isOfPool(placement.driverOf(handle), handle)));
+    const lost = areOfPool.filter((isPool) => !isPool).length;
+    if (lost > 0) throw mismatch(dataDir, lost);
   }
   if (known === id) return;
   writeFileSync(`${path}.${process.pid}.new`, `${id}\n`, { mode: 0o600 });

@@ -1,24 +1,25 @@
-import { AppError, Cleanup, isAppError, isSandboxId, runSteps, type SandboxId } from "@boxyard/core";
+import { AppError, Cleanup, isAppError, isSandboxId, runSteps } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import type {
-  AgentAddress,
-  Capacity,
-  ExitStatus,
-  Fingerprint,
-  KeptSpec,
-  Reclaim,
-  ResourceStats,
-  RuntimeCapabilities,
-  RuntimeDriver,
-  RuntimeStatus,
-  SandboxHandle,
-  SandboxSpec,
-  Signal,
+import {
+  type AgentAddress,
+  type Capacity,
+  checkLabels,
+  type ExitStatus,
+  type Fingerprint,
+  type KeptSpec,
+  type Reclaim,
+  type ResourceStats,
+  type RuntimeCapabilities,
+  type RuntimeDriver,
+  type RuntimeStatus,
+  type SandboxHandle,
+  type SandboxSpec,
+  type Signal,
 } from "@boxyard/driver";
 import { readAccount } from "../account.ts";
 import { waitUntilEnded } from "../cgroup/ended.ts";
 import { useOfInstance } from "../cgroup/instance-limits.ts";
-import { readCpuUsec, readOomKills } from "../cgroup/stats.ts";
+import { readOomKills } from "../cgroup/stats.ts";
 import type { Remainders } from "../checkpoint/remainders.ts";
 import { TRIAL_OF } from "../checkpoint/trial.ts";
 import { claimSandbox } from "../claim-sandbox.ts";
@@ -29,17 +30,16 @@ import { cgroupOf, type LocalParts } from "../sandbox.ts";
 import type { LocalSnapshots } from "../snapshots/local-snapshots.ts";
 import type { SnapshotSource } from "../snapshots/snapshot-files.ts";
 import { createFromDiskSteps, createFromMemorySteps, startFromMemorySteps } from "../snapshots/steps.ts";
-import { keptSpecOf, type LocalSandboxRecord, noteEnding, readRecord } from "../state/record.ts";
+import { keptSpecOf, type LocalSandboxRecord, noteEnding, readRecord, writeRecord } from "../state/record.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
 import { createSteps, startSteps } from "../steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "../sys/libc.ts";
 import { removeSandbox } from "../teardown.ts";
 import { validateSpec } from "../validate.ts";
+import { cpuTimesOf } from "./cpu-times.ts";
 import { DRIVER_NAME, handleOf, type LocalSandboxes, notFound } from "./sandboxes.ts";
 
 const SIGTERM = 15;
-/** Accounts that `cpuTimes` reads before it lets other work run. */
-const READ_AT_ONCE = 50;
 
 export interface LocalRuntimeParts {
   readonly parts: LocalParts;
@@ -52,7 +52,7 @@ export interface LocalRuntimeParts {
 /** The runtime part of the driver: `steps/` make a sandbox, `teardown.ts` removes it, and everything else is read from the kernel. */
 export class LocalRuntime implements RuntimeDriver {
   readonly name = DRIVER_NAME;
-  readonly capabilities: RuntimeCapabilities = { freeze: true, resize: true };
+  readonly capabilities: RuntimeCapabilities = { freeze: true, resize: true, relabel: true };
   private readonly parts: LocalParts;
   private readonly sandboxes: LocalSandboxes;
   private readonly snapshots: LocalSnapshots;
@@ -166,16 +166,7 @@ export class LocalRuntime implements RuntimeDriver {
     }
   }
 
-  async cpuTimes(handles: readonly SandboxHandle[]): Promise<ReadonlyMap<SandboxId, number>> {
-    const times = new Map<SandboxId, number>();
-    for (const [place, { sandboxId }] of handles.entries()) {
-      // Each read takes some microseconds, and a thousand of them in one go would keep requests waiting.
-      if (place % READ_AT_ONCE === READ_AT_ONCE - 1) await new Promise(setImmediate);
-      const usec = readCpuUsec(cgroupOf(this.parts, sandboxId));
-      if (usec !== undefined) times.set(sandboxId, usec);
-    }
-    return times;
-  }
+  cpuTimes: RuntimeDriver["cpuTimes"] = (handles) => cpuTimesOf(this.parts, handles);
 
   async address(handle: SandboxHandle): Promise<AgentAddress> {
     return { host: this.sandboxes.find(handle).lease.address, agentPort: AGENT_PORT };
@@ -222,6 +213,12 @@ export class LocalRuntime implements RuntimeDriver {
 
   resize: RuntimeDriver["resize"] = (handle, resources) =>
     this.sandboxes.whileRunning(handle, (record) => resizeSandbox(this.parts, record, resources));
+
+  relabel: RuntimeDriver["relabel"] = (handle, labels) =>
+    this.sandboxes.whileRunning(handle, async (record) => {
+      checkLabels(labels);
+      await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, labels });
+    });
 
   destroy(handle: SandboxHandle): Promise<void> {
     return this.sandboxes.inTurn(handle.sandboxId, async () => {

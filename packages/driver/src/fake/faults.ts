@@ -15,6 +15,7 @@ export type FaultVerb =
   | "wait"
   | "setNetwork"
   | "resize"
+  | "relabel"
   | "freeze"
   | "thaw"
   | "pause"

@@ -37,7 +37,7 @@ export class FakeRuntime implements RuntimeDriver {
     this.sandboxes = sandboxes;
     this.snapshots = snapshots;
     this.volumes = volumes;
-    this.capabilities = { freeze: !world.lacks.has("freeze"), resize: !world.lacks.has("resize") };
+    this.capabilities = { freeze: !world.lacks.has("freeze"), resize: !world.lacks.has("resize"), relabel: true };
   }
 
   fingerprint(): Promise<Fingerprint> {
@@ -202,6 +202,15 @@ export class FakeRuntime implements RuntimeDriver {
       const { memoryUsedBytes, diskUsedBytes } = sandbox.use;
       if (memoryUsedBytes > resources.memoryBytes) throw inUse("memory", memoryUsedBytes, resources.memoryBytes);
       if (diskUsedBytes > resources.diskBytes) throw inUse("disk", diskUsedBytes, resources.diskBytes);
+      sandbox.spec = spec;
+    });
+  }
+
+  relabel(handle: SandboxHandle, labels: SandboxSpec["labels"]): Promise<void> {
+    return this.world.faults.around("relabel", undefined, async () => {
+      const sandbox = this.sandboxes.alive(handle);
+      const spec = { ...sandbox.spec, labels: { ...labels } };
+      validate(spec);
       sandbox.spec = spec;
     });
   }

@@ -19,6 +19,8 @@ export interface RuntimeCapabilities {
   readonly freeze: boolean;
   /** The limits of a running sandbox can be changed (`resize`). */
   readonly resize: boolean;
+  /** The labels of a running sandbox can be replaced (`relabel`). */
+  readonly relabel: boolean;
 }
 
 /**
@@ -108,6 +110,12 @@ export interface RuntimeDriver {
    * `create`. Needs the capability `resize`.
    */
   resize(handle: SandboxHandle, resources: ResourceLimits): Promise<void>;
+
+  /**
+   * Replaces the labels of a running sandbox, on the disk when this resolves: `inspect` and `keptSpec` have the new ones. Repeatable. Throws `not_found`
+   * for a sandbox that does not run, `invalid_argument` as `create`. Needs the capability `relabel`.
+   */
+  relabel(handle: SandboxHandle, labels: SandboxSpec["labels"]): Promise<void>;
 
   destroy(handle: SandboxHandle): Promise<void>;
   list(): Promise<readonly SandboxHandle[]>;

@@ -22,6 +22,9 @@ const RESOURCE_CHECKS: readonly (readonly [string, (resources: ResourceLimits) =
   ["maxProcesses is at least 16", (r) => Number.isSafeInteger(r.maxProcesses) && r.maxProcesses >= MIN_PROCESSES],
 ];
 
+const LABELS_FIT = "labels take at most 4 KiB";
+const areLabelsShort = (labels: SandboxSpec["labels"]): boolean => Buffer.byteLength(JSON.stringify(labels)) <= MAX_LABEL_BYTES;
+
 const CHECKS: readonly (readonly [string, (spec: SandboxSpec) => boolean])[] = [
   ["sandboxId is a sandbox id", (s) => isSandboxId(s.sandboxId)],
   ["incarnation is a positive integer", (s) => Number.isSafeInteger(s.incarnation) && s.incarnation > 0],
@@ -31,7 +34,7 @@ const CHECKS: readonly (readonly [string, (spec: SandboxSpec) => boolean])[] = [
   ["maxOpenFiles is at least 1,024", (s) => (s.restrictions?.maxOpenFiles ?? MIN_OPEN_FILES) >= MIN_OPEN_FILES],
   ["initKey is 16 to 512 printable characters", (s) => INIT_KEY.test(s.agent.initKey)],
   ["network lists can be enforced", (s) => isEnforceable(s.network)],
-  ["labels take at most 4 KiB", (s) => Buffer.byteLength(JSON.stringify(s.labels)) <= MAX_LABEL_BYTES],
+  [LABELS_FIT, (s) => areLabelsShort(s.labels)],
 ];
 
 /**
@@ -43,6 +46,11 @@ export function checkSpec(spec: SandboxSpec): void {
   for (const [rule, holds] of CHECKS) {
     if (!holds(spec)) throw brokenRule(rule);
   }
+}
+
+/** As `checkSpec`, for a change of the labels. */
+export function checkLabels(labels: SandboxSpec["labels"]): void {
+  if (!areLabelsShort(labels)) throw brokenRule(LABELS_FIT);
 }
 
 /** As `checkSpec`, for a change of the limits. */

@@ -26,8 +26,10 @@ export async function assembleMetrics(parts: { store: Store; clock: Clock }): Pr
       // A store that does not take it gets it with the next flush.
       await writer.flush().catch(() => {});
     },
-    created: ({ owner, teamId }: SandboxRecord) => {
-      if (owner.kind === "user") teams.created(teamId, parts.clock.now());
+    created: (record: SandboxRecord, before) => {
+      if (record.owner.kind !== "user") return;
+      if (before) meters.begin(record, before.cpuUsec);
+      teams.created(record.teamId, parts.clock.now());
     },
   };
   return {

@@ -31,9 +31,10 @@ export class Meter {
    * @param startedAt Wall time of the sandbox's start, for one that was never measured.
    * @param stored What an earlier server has written.
    * @param lastRound Time of that server's last round, until which a sandbox that it has not written was idle.
+   * @param before The driver's counters at its start, for one that was never measured.
    */
-  constructor(startedAt: number, stored?: StoredMeter, lastRound = 0) {
-    const { at = startedAt, isStopped = false, counters = [0, 0, 0] as const, point } = stored ?? {};
+  constructor(startedAt: number, stored?: StoredMeter, lastRound = 0, before: Counters = [0, 0, 0]) {
+    const { at = startedAt, isStopped = false, counters = before, point } = stored ?? {};
     this.used = stored ? addUsage(NO_USAGE, stored) : NO_USAGE;
     this.counted = this.used;
     this.at = at;

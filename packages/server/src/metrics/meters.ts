@@ -29,8 +29,8 @@ export interface Metering {
   settle(sandbox: Measured): Promise<SandboxUsage | undefined>;
   /** The same before a pause, whose processes take the kernel's counters with them: also brings it to the store. */
   keep(sandbox: Measured): Promise<void>;
-  /** A sandbox was created. */
-  created(record: SandboxRecord): void;
+  /** A sandbox was created. `before`: the CPU time that it had used by then, for one of the pool that has waited. */
+  created(record: SandboxRecord, before?: { readonly cpuUsec: number }): void;
 }
 
 /** The meters of sandboxes that users own and that are not dead, and the sums of days that the store does not have yet. */
@@ -53,6 +53,12 @@ export class Meters {
 
   find(id: SandboxId): Meter | undefined {
     return this.byId.get(id)?.meter;
+  }
+
+  /** The usage of a sandbox of the pool begins when a user gets it. */
+  begin(record: SandboxRecord, cpuUsec: number): void {
+    const meter = new Meter(record.startedAt ?? record.createdAt, undefined, this.lastRound, [cpuUsec, 0, 0]);
+    this.byId.set(record.id, { meter, teamId: record.teamId });
   }
 
   isMeasuring(sandbox: Measured): boolean {

@@ -6,7 +6,7 @@ import type { Instruments } from "./instruments.ts";
 
 /** Every sandbox that is not dead, and those of users. */
 interface Sandboxes {
-  readonly size: number;
+  all(): readonly { readonly record: { readonly owner: { readonly kind: string } } }[];
   ofUsers(): readonly { readonly state: SandboxState }[];
 }
 
@@ -15,6 +15,8 @@ export interface CollectParts {
   readonly driver: Pick<SandboxDriver, "capacity">;
   readonly store: Pick<Store, "health" | "events">;
   readonly clock: Clock;
+  /** The sandboxes that wait, and those that were handed out. */
+  readonly warm: { readonly size: number; readonly claims: number };
   /** What the front has counted. */
   readonly front: () => { readonly clients: number; readonly proxied: number; readonly api: number; readonly refused: number };
   readonly builds: () => { readonly running: number; readonly queued: number };
@@ -25,12 +27,14 @@ const CAPACITY_MS = 1000;
 
 /** Counts what the store takes, and adds what is only read when it is scraped, so that it costs nothing otherwise. */
 export function observe(instruments: Instruments, parts: CollectParts): void {
-  const { sandboxes, store, front, builds, clock } = parts;
+  const { sandboxes, store, front, builds, clock, warm } = parts;
   store.events.subscribe((actions) => instruments.changed(actions));
   store.health.onAnswer = (ms) => instruments.statement(ms);
   instruments.addGauge("boxyard_info", "1, with the version of the server", () => ({ [VERSION]: 1 }), "version");
   instruments.addGauge("boxyard_sandboxes", "Sandboxes of users, by state", () => byState(sandboxes), "state");
-  instruments.addGauge("boxyard_build_sandboxes", "Sandboxes that builds use", () => sandboxes.size - sandboxes.ofUsers().length);
+  instruments.addGauge("boxyard_build_sandboxes", "Sandboxes that builds use", () => countOf(sandboxes, "build"));
+  instruments.addGauge("boxyard_warm_sandboxes", "Sandboxes that wait for a create", () => warm.size);
+  instruments.addCounter("boxyard_warm_claims_total", "Creates that got a sandbox that waited", () => warm.claims);
   instruments.addGauge("boxyard_builds", "Builds that run or wait", () => ({ ...builds() }), "state");
   instruments.addGauge("boxyard_clients", "Open connections of clients", () => front().clients);
   instruments.addCounter("boxyard_proxy_requests_total", "Requests to sandboxes", () => front().proxied);
@@ -40,6 +44,8 @@ export function observe(instruments: Instruments, parts: CollectParts): void {
   addCapacity(instruments, parts);
   addProcess(instruments, clock);
 }
+
+const countOf = (sandboxes: Sandboxes, owner: string): number => sandboxes.all().filter(({ record }) => record.owner.kind === owner).length;
 
 function byState(sandboxes: Sandboxes): Record<string, number> {
   const counts: Record<string, number> = { running: 0, paused: 0 };

@@ -39,7 +39,7 @@ export class Placement {
   /** The record of a new sandbox with its node. A record that has one keeps it: a copy is made where its source is. */
   place(record: SandboxRecord): SandboxRecord {
     const [home] = this.nodes;
-    if (record.facts.node !== undefined || record.owner.kind === "build") return record;
+    if (record.facts.node !== undefined || record.owner.kind !== "user") return record;
     const { id } = this.choose(record, this.nodes);
     return id === home.id ? record : { ...record, facts: { ...record.facts, node: id } };
   }

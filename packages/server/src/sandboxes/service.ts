@@ -1,4 +1,4 @@
-import { AppError, type Clock, isAppError, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
+import { AppError, type Clock, isAppError, newSandboxId, type SandboxId, type SandboxState, type TeamId } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { GuestLog } from "../logs/guest-log.ts";
@@ -11,7 +11,7 @@ import type { Volumes } from "../volumes/volumes.ts";
 import type { Admission } from "./create/admission.ts";
 import { madeOnce, makeSandboxOnce } from "./create/create-once.ts";
 import { checkTimeout, toCreateSandbox } from "./create/create-request.ts";
-import { makeSandbox } from "./create/maker.ts";
+import { makeSandbox, unlessGone } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
 import { checkSize, mostOfMachine, OF_TEMPLATE } from "./create/size.ts";
 import type { DriverPolicies } from "./egress/driver-policies.ts";
@@ -29,6 +29,7 @@ import { resume, resumeFailure } from "./transitions/resume.ts";
 import { setEgress } from "./transitions/set-egress.ts";
 import { setEnd } from "./transitions/set-end.ts";
 import { visibleState } from "./visible-state.ts";
+import type { WarmPool } from "./warm/warm-pool.ts";
 
 export interface SandboxServiceParts {
   readonly engine: Engine;
@@ -37,6 +38,7 @@ export interface SandboxServiceParts {
   readonly operations: Operations;
   readonly templates: TemplateSource;
   readonly volumes: Volumes;
+  readonly warm: WarmPool;
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
   readonly secrets: Pick<TeamSecrets, "value">;
   readonly policies: Pick<DriverPolicies, "check">;
@@ -88,7 +90,7 @@ export class SandboxService {
 
   /** Makes a sandbox and returns when it runs. When this throws, the sandbox is removed, or the sweep removes it. */
   async create(teamId: TeamId, body: NewSandbox, { version: api, idempotencyKey, signal, setup }: CreateOptions): Promise<SandboxRecord> {
-    const { templates, snapshotCatalog, admission, store, clock, maxHoursOf } = this.parts;
+    const { templates, snapshotCatalog, admission, store, clock, maxHoursOf, warm } = this.parts;
     const version = templates.resolve(teamId, body.templateID);
     const asked = toCreateSandbox(body, teamId, version, maxHoursOf(teamId));
     const ofTemplate = templates.settingsOf(version.templateId);
@@ -104,14 +106,23 @@ export class SandboxService {
     const images = volumes.length === 0 ? this.brokenImages : undefined;
     // With a key the client may ask again for the answer, so a lost connection does not abort the create.
     const caring = idempotencyKey === undefined ? signal : new AbortController().signal;
-    const isRepeatable = idempotencyKey !== undefined || body.name !== undefined;
-    const makeIt = isRepeatable ? makeSandboxOnce : makeSandbox;
-    const make = (id: SandboxId) => makeIt(this.parts, newRecord(id, wanted, clock.now()), createInput(version.spec, images), caring);
-    return admission.once({
-      ...{ teamId, key: idempotencyKey, request: { version: api, body } },
-      make,
-      recall: (id) => madeOnce(store, id),
-    });
+    const input = createInput(version.spec, images);
+    const makeIt = idempotencyKey !== undefined || body.name !== undefined ? makeSandboxOnce : makeSandbox;
+    using _working = warm.working();
+    const reserved = warm.reserve(newRecord(newSandboxId(), wanted, clock.now()), input);
+    const make = async (id: SandboxId, renew: () => Promise<SandboxId>) => {
+      const made = reserved && (await unlessGone(makeIt(this.parts, newRecord(id, wanted, clock.now()), input, caring, reserved)));
+      if (made) return made;
+      return makeIt(this.parts, newRecord(reserved ? await renew() : id, wanted, clock.now()), input, caring);
+    };
+    try {
+      return await admission.once({
+        ...{ teamId, key: idempotencyKey, request: { version: api, body }, id: reserved?.id, make },
+        recall: (id) => madeOnce(store, id),
+      });
+    } finally {
+      reserved?.giveBack();
+    }
   }
 
   /** A sandbox that clients can see. Throws `not_found`. */

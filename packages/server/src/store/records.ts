@@ -68,8 +68,9 @@ export const resourcesOf = ({ facts, settings }: Pick<SandboxRecord, "facts" | "
  * Who uses a sandbox.
  * - `user`: a team, through the API. Only these sandboxes can be seen, count against limits and are reached through the proxy.
  * - `build`: a template's build, named by `id`. The sandbox ends with the server of the build.
+ * - `pool`: nobody yet. The sandbox runs and waits for the create that gets it; it has no team (""), and leaves no events.
  */
-export type SandboxOwner = { readonly kind: "user" } | { readonly kind: "build"; readonly id: string };
+export type SandboxOwner = { readonly kind: "user" } | { readonly kind: "build"; readonly id: string } | { readonly kind: "pool" };
 
 export interface SandboxRecord {
   readonly id: SandboxId;

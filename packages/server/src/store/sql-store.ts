@@ -173,6 +173,7 @@ export class SqlStore implements Store {
     await this.session.transaction(async (tx) => {
       await checkNameIsFree(tx, record.teamId, record.name, record.id);
       await tx.sql`INSERT INTO sandboxes ${tx.sql(values)}`;
+      if (record.owner.kind === "pool") return;
       tx.record({ action: `sandbox.${record.state}`, targetId: record.id, teamId: record.teamId, after: insertedDetail(record) });
     });
   }
@@ -192,10 +193,26 @@ export class SqlStore implements Store {
       await checkRename(tx, id, change.name);
       const [row] =
         (await tx.sql`UPDATE sandboxes SET ${tx.sql(changedColumns(change, id, this.sealing))} WHERE id = ${id} AND state IN ${tx.sql([...from])}
-        RETURNING team_id`) as Row[];
+        RETURNING team_id, owner`) as Row[];
       if (!row) return false;
+      if (text(row.owner) === "pool") return true;
       const detail = changedDetail(change, before ?? (from.length === 1 && from[0] ? { state: from[0] } : {}));
       tx.record({ action: `sandbox.${change.state ?? "changed"}`, targetId: id, teamId: text(row.team_id) as TeamId, ...detail });
+      return true;
+    });
+  }
+
+  async takeFromPool(record: SandboxRecord): Promise<boolean> {
+    const { id, ...values } = rowOf(record, this.sealing);
+    return this.session.transaction(async (tx) => {
+      const [row] = (await tx.sql`UPDATE sandboxes SET ${tx.sql(values)} WHERE id = ${id} AND owner = 'pool' AND state = 'running'
+        RETURNING id`) as Row[];
+      if (!row) return false;
+      const { state, startedAt, endAt, teamId } = record;
+      const about = { targetId: record.id, teamId };
+      tx.record({ action: "sandbox.creating", ...about, after: insertedDetail({ ...record, state: "creating" }) });
+      const change = { state, endAt, ...(startedAt !== undefined && { startedAt }) };
+      tx.record({ action: `sandbox.${state}`, ...about, ...changedDetail(change, { state: "creating" }) });
       return true;
     });
   }

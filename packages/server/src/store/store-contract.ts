@@ -4,6 +4,7 @@ import { checkpointRowsContract } from "./checkpoint-rows-contract.ts";
 import { eventStoreContract } from "./event-store-contract.ts";
 import { metricStoreContract } from "./metric-store-contract.ts";
 import { operationRowsContract } from "./operation-rows-contract.ts";
+import { poolRowsContract } from "./pool-rows-contract.ts";
 import type { TemplateSpec } from "./records.ts";
 import { keyRecord, sampleRecord } from "./sample-record.ts";
 import { GUEST_PLACE, type SandboxLogQuery } from "./sandbox-log-store.ts";
@@ -223,6 +224,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
 
     sandboxNamesContract(() => store);
     secretRowsContract(() => store);
+    poolRowsContract(() => store);
     const reopenFor = async (node: string) => {
       await store.close();
       store = await place.open(node);

@@ -89,6 +89,11 @@ export interface Store {
    * that the change replaces, as far as the caller knows them.
    */
   updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean>;
+  /**
+   * Gives a sandbox of the pool to a user: replaces the record, if the store has the sandbox running in the pool; the events are those of a create. Returns
+   * whether it did.
+   */
+  takeFromPool(record: SandboxRecord): Promise<boolean>;
   /** The newest dead sandboxes that had names, at most `limit`. */
   listFormerNames(limit: number): Promise<FormerName[]>;
   /**
@@ -118,6 +123,9 @@ export type SandboxChange = Partial<
     "state" | "reason" | "startedAt" | "endAt" | "endedAt" | "incarnation" | "settings" | "owner" | "checkpointId" | "name" | "usage"
   >
 >;
+
+/** What a sandbox of the pool becomes when a user gets it. */
+export type TakenChange = SandboxChange & Pick<SandboxRecord, "owner" | "teamId" | "createdAt" | "facts" | "settings">;
 
 /** A sandbox that has ended, and its name. */
 export type FormerName = Pick<SandboxRecord, "id" | "teamId"> & { readonly name: string };

@@ -18,6 +18,21 @@ export const SANDBOX_SETTINGS = [
     meaning: "Size of a volume for which none is asked: the most that its files may take.",
   },
   {
+    name: "BOXYARD_WARM_SANDBOXES",
+    form: "number",
+    usedBy: "server",
+    default: "0",
+    meaning:
+      "Sandboxes that may run before anybody asks for them, so that a create of the same template and size gets one at once. There are as many as the last creates needed, and none before the first; they give way to every sandbox that needs their room. 0: none.",
+  },
+  {
+    name: "BOXYARD_WARM_MEMORY",
+    form: "size, such as 512M",
+    usedBy: "server",
+    default: "512M",
+    meaning: "Memory that these sandboxes may use together.",
+  },
+  {
     name: "BOXYARD_MAX_CREATES",
     form: "number",
     usedBy: "server",

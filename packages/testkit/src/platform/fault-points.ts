@@ -22,6 +22,8 @@ const names = (steps: readonly { readonly name: string }[]) => steps.map(({ name
 const WITHIN: Readonly<Record<string, readonly string[]>> = {
   "create create": names(driverCreate),
   "create start": names(driverStart),
+  "warm create": names(driverCreate),
+  "warm start": names(driverStart),
   "kill destroy": REMOVALS,
   "pause keep": names(pauseSteps),
   "resume start": names(restoreSteps),

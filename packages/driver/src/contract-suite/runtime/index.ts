@@ -5,6 +5,7 @@ import { createTests, startTests } from "./create.ts";
 import { damagedTests } from "./damaged.ts";
 import { destroyTests, endTests } from "./end.ts";
 import { freezeTests } from "./freeze.ts";
+import { relabelTests } from "./relabel.ts";
 import { resizeTests } from "./resize.ts";
 import { restartTests } from "./restart.ts";
 
@@ -20,6 +21,7 @@ export function processTests(subject: Subject): void {
 export function recordTests(subject: Subject): void {
   describe("create", () => createTests(subject));
   describe("resize", () => resizeTests(subject));
+  describe("relabel", () => relabelTests(subject));
   describe("restart of the server", () => restartTests(subject));
   describe("a sandbox whose stored state is damaged", () => damagedTests(subject));
   describe("accounts", () => accountTests(subject));

@@ -53,7 +53,7 @@ const gatesOf = ({ quota, turns, placement, capacityOf, places }: AdmissionParts
   // 4. Room: the node has memory, disk and processes for it. Who waits for room keeps the turn, so the queue of turns is that of room too.
   {
     isForUsersOnly: false,
-    pass: (wanted, next) => capacityOf(wanted.record).run(wanted.record.facts.resources, () => next(wanted), wanted.caller),
+    pass: (wanted, next) => roomFor(capacityOf(wanted.record), wanted, () => next(wanted)),
   },
   // 5. A place: so many sandboxes of users may exist, and so many of its team. The sandbox is added in the same turn of the event loop, as the account of the room asks too.
   {
@@ -64,6 +64,10 @@ const gatesOf = ({ quota, turns, placement, capacityOf, places }: AdmissionParts
     },
   },
 ];
+
+/** The pool takes only room that is free, and waits for none; for anybody else it gives way. */
+const roomFor = <T>(room: Pick<CapacityGate, "run">, { record, caller }: Wanted, work: () => Promise<T>) =>
+  room.run(record.facts.resources, work, caller, { isForPool: record.owner.kind === "pool" });
 
 /**
  * Decides whether a sandbox may be made or resumed: the one front of everything that limits them. A create is first asked for under its key (`once`),

@@ -11,6 +11,8 @@ export interface CapacityGateParts {
   readonly clock: Clock;
   /** How long a create waits for room before it is refused; not at all by default. */
   readonly waitMs?: number;
+  /** Removes sandboxes that nobody has yet. Returns whether there were any. */
+  readonly giveWay?: () => Promise<boolean>;
 }
 
 const MIB = 2 ** 20;
@@ -48,11 +50,11 @@ export class CapacityGate {
 
   /**
    * Runs `work`, which makes a sandbox with these limits, when there is room. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when there is
-   * none within `waitMs`, or `caller` aborts before.
+   * none within `waitMs`, or `caller` aborts before. `isForPool`: nothing gives way to it, and it does not wait.
    */
-  async run<T>(wanted: ResourceLimits, work: () => Promise<T>, caller?: AbortSignal): Promise<T> {
+  async run<T>(wanted: ResourceLimits, work: () => Promise<T>, caller?: AbortSignal, { isForPool = false } = {}): Promise<T> {
     const { clock, waitMs = 0 } = this.parts;
-    const until = clock.monotonic() + waitMs;
+    const until = clock.monotonic() + (isForPool ? 0 : waitMs);
     for (;;) {
       let hasBegun = false;
       const begin = () => {
@@ -61,7 +63,7 @@ export class CapacityGate {
       };
       try {
         const claim = claimOf(wanted);
-        const capacity = await this.lookForRoom(claim);
+        const capacity = await this.lookForRoom(claim, !isForPool);
         this.refuseOvercommit(capacity, wanted);
         return await this.claimed(capacity, claim, begin);
       } catch (error) {
@@ -92,16 +94,21 @@ export class CapacityGate {
     }
   }
 
-  /** The driver's account. Where it is too small for the claim, the driver first releases what it holds only as a cache. */
-  private async lookForRoom(claim: Claim): Promise<Capacity> {
+  /** The driver's account. Where it is too small for the claim, the driver first releases what it holds only as a cache, and the pool its sandboxes. */
+  private async lookForRoom(claim: Claim, asksPool = true): Promise<Capacity> {
     const capacity = await this.look();
-    const { memoryBytes, processes } = this.sumWith(claim);
+    const { memoryBytes, diskBytes, processes } = this.sumWith(claim);
     const lacking = {
       memoryBytes: Math.max(0, memoryBytes - capacity.memoryFreeBytes),
       processes: Math.max(0, processes - capacity.processesFree),
     };
     const isShort = lacking.memoryBytes > 0 || lacking.processes > 0;
-    if (!isShort || !(await this.parts.driver.reclaim(lacking))) return capacity;
+    const { driver, giveWay } = this.parts;
+    const released = [
+      isShort && (await driver.reclaim(lacking)),
+      asksPool && (isShort || diskBytes > capacity.diskFreeBytes) && ((await giveWay?.()) ?? false),
+    ];
+    if (!released.includes(true)) return capacity;
     this.known = undefined;
     return this.look();
   }

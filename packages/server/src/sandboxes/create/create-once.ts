@@ -3,7 +3,7 @@ import type { SandboxRecord, Store } from "../../store/index.ts";
 import type { Operation } from "../engine/operation.ts";
 import type { Operations } from "../engine/operations.ts";
 import type { CreateTemplate } from "../transitions/create.ts";
-import { type MakerParts, makeSandbox } from "./maker.ts";
+import { type MakerParts, makeSandbox, type Reserved } from "./maker.ts";
 
 export interface CreateOnceInput {
   readonly id: SandboxId;
@@ -20,6 +20,7 @@ export interface CreateOnceContext {
   readonly template: CreateTemplate;
   /** Aborts when nobody waits for the sandbox any more. */
   readonly caller: AbortSignal;
+  readonly reserved: Reserved | undefined;
   /** The record of the sandbox that runs, after `make`. */
   made: SandboxRecord | undefined;
 }
@@ -27,16 +28,17 @@ export interface CreateOnceContext {
 const make: Step<CreateOnceContext> = {
   name: "make",
   async run(context, undo) {
-    const { parts, wanted, template, caller } = context;
+    const { parts, wanted, template, caller, reserved } = context;
     undo.add("end", () => end(parts, wanted.id));
-    context.made = await makeSandbox(parts, wanted, template, caller);
+    context.made = await makeSandbox(parts, wanted, template, caller, reserved);
   },
 };
 
 /** If the removal fails, the sweep tries again. */
 async function end({ engine }: Pick<MakerParts, "engine">, id: SandboxId): Promise<void> {
   const sandbox = engine.sandboxes.find(id);
-  if (sandbox && !sandbox.isEnding) await engine.end(sandbox, "unfinished").catch(() => {});
+  // A sandbox of the pool that the create did not get goes on waiting.
+  if (sandbox && !sandbox.isEnding && sandbox.record.owner.kind === "user") await engine.end(sandbox, "unfinished").catch(() => {});
 }
 
 /**
@@ -60,9 +62,10 @@ export async function makeSandboxOnce(
   wanted: SandboxRecord,
   template: CreateTemplate,
   caller: AbortSignal,
+  reserved?: Reserved,
 ): Promise<SandboxRecord> {
   const { id, teamId } = wanted;
-  const context: CreateOnceContext = { parts, wanted, template, caller, made: undefined };
+  const context: CreateOnceContext = { parts, wanted, template, caller, reserved, made: undefined };
   // The create itself ends when its caller leaves; what is made by then is noted.
   const never = new AbortController().signal;
   await operations.run(createOnce, { id, teamId, input: { id }, about: id }, context, never);

@@ -12,8 +12,10 @@ export interface Repeatable<T> {
   readonly key: string | undefined;
   /** Everything that the client asked for. */
   readonly request: unknown;
-  /** `id`: the id for the new sandbox, or for the first of several. */
-  make(id: SandboxId): Promise<T>;
+  /** The id for the new sandbox, or for the first of several; a new one by default. */
+  readonly id?: SandboxId | undefined;
+  /** `renew` gives another id, under the same key, when nothing can be made with `id`. */
+  make(id: SandboxId, renew: () => Promise<SandboxId>): Promise<T>;
   /** The result of an earlier `make`; undefined when that made nothing. */
   recall(id: SandboxId): Promise<T | undefined>;
 }
@@ -34,25 +36,36 @@ export class Idempotency {
    * Runs `make` under a key, or recalls the result of an earlier `make`. Throws reason `idempotency_request_mismatch` for another request under
    * the key, `idempotency_in_progress` while the first request is in progress. A failed `make` frees its key, so a repeat does the work again.
    */
-  async run<T>({ teamId, key, request, make, recall }: Repeatable<T>): Promise<T> {
-    const id = newSandboxId();
-    if (key === undefined) return make(id);
+  async run<T>({ teamId, key, request, id: given, make, recall }: Repeatable<T>): Promise<T> {
+    let id = given ?? newSandboxId();
+    if (key === undefined) return make(id, async () => newSandboxId());
     if (!KEY.test(key))
       throw new AppError("invalid_argument", "Idempotency-Key: must be 1 to 255 visible characters", { reason: "invalid_key" });
     const fingerprint = createHash("sha256").update(canonicalJson(request)).digest("hex");
+    const claimAs = (sandboxId: SandboxId) => this.claim({ teamId, key, fingerprint, sandboxId, createdAt: this.clock.now() }, recall);
+    const ids = [id];
     this.inFlight.add(id);
+    const renew = async () => {
+      await this.store.dropKey(teamId, key, id);
+      id = newSandboxId();
+      ids.push(id);
+      this.inFlight.add(id);
+      // Another request may have taken the key between the two: then it is that one's.
+      if (await claimAs(id)) throw inProgress();
+      return id;
+    };
     try {
-      const earlier = await this.claim({ teamId, key, fingerprint, sandboxId: id, createdAt: this.clock.now() }, recall);
+      const earlier = await claimAs(id);
       if (earlier) return earlier;
       try {
-        return await make(id);
+        return await make(id, renew);
       } catch (error) {
         // If the store does not answer, the claim stays as if this server had died: the next request with the key takes it over.
         await this.store.dropKey(teamId, key, id).catch(() => {});
         throw error;
       }
     } finally {
-      this.inFlight.delete(id);
+      for (const used of ids) this.inFlight.delete(used);
     }
   }
 
@@ -68,10 +81,7 @@ export class Idempotency {
           });
         }
         if (this.inFlight.has(earlier.sandboxId)) {
-          throw new AppError("aborted", "The first request with this Idempotency-Key is still being worked on", {
-            reason: "idempotency_in_progress",
-            details: { retryAfter: 1, shouldRetry: true },
-          });
+          throw inProgress();
         }
         const made = await recall(earlier.sandboxId);
         if (made !== undefined) return made;
@@ -81,6 +91,12 @@ export class Idempotency {
     }
   }
 }
+
+const inProgress = () =>
+  new AppError("aborted", "The first request with this Idempotency-Key is still being worked on", {
+    reason: "idempotency_in_progress",
+    details: { retryAfter: 1, shouldRetry: true },
+  });
 
 /** JSON with sorted members, because their order in a request has no meaning. */
 function canonicalJson(value: unknown): string {

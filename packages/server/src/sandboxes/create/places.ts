@@ -9,13 +9,13 @@ import type { TeamQuota } from "./team-quota.ts";
  * place happen in one turn of the event loop, so no other request comes between them.
  */
 export class Places {
-  private readonly living: Pick<LivingSandboxes, "ofUsers">;
+  private readonly living: Pick<LivingSandboxes, "counted">;
   private readonly maxSandboxes: number;
   private readonly quota: Pick<TeamQuota, "check">;
   /** Sandboxes that have a place also while they are paused, with the number of calls of `hold` that run for each. */
   private readonly held = new Map<Sandbox, number>();
 
-  constructor(living: Pick<LivingSandboxes, "ofUsers">, maxSandboxes: number, quota: Pick<TeamQuota, "check">) {
+  constructor(living: Pick<LivingSandboxes, "counted">, maxSandboxes: number, quota: Pick<TeamQuota, "check">) {
     this.living = living;
     this.maxSandboxes = maxSandboxes;
     this.quota = quota;
@@ -45,18 +45,18 @@ export class Places {
   /** Throws `resource_exhausted` when there is no place for one more sandbox of a user, or its team may not have it. */
   check(wanted: SandboxRecord): void {
     let taken = 0;
-    for (const sandbox of this.living.ofUsers()) if (this.hasPlace(sandbox)) taken += 1;
+    for (const sandbox of this.living.counted()) if (this.hasPlace(sandbox)) taken += 1;
     if (taken >= this.maxSandboxes) throw noPlace(this.maxSandboxes);
     this.checkTeam(wanted);
   }
 
   /** Throws `resource_exhausted` when the team of a sandbox may not have it, with its size, beside the others that it has. */
   checkTeam(wanted: SandboxRecord): void {
-    const users = this.living.ofUsers();
-    const others = users.filter(({ id, record }) => record.teamId === wanted.teamId && id !== wanted.id);
+    const users = this.living.counted();
+    const others = users.filter(({ id, counted }) => counted.teamId === wanted.teamId && id !== wanted.id);
     this.quota.check(
       wanted,
-      others.map((sandbox) => ({ resources: resourcesOf(sandbox.record), runs: this.hasPlace(sandbox) })),
+      others.map((sandbox) => ({ resources: resourcesOf(sandbox.counted), runs: this.hasPlace(sandbox) })),
     );
   }
 }

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
-import type { EndCause, SandboxChange, SandboxRecord } from "../../store/index.ts";
+import type { EndCause, SandboxChange, SandboxRecord, TakenChange } from "../../store/index.ts";
 import { isNoPlace, isNoRoom, sandboxNotFound } from "../problems.ts";
 import { Ends } from "./ends.ts";
 import type { LivingSandboxes } from "./living.ts";
@@ -215,7 +215,7 @@ export class Engine {
     });
   }
 
-  private readonly write = async (sandbox: Sandbox, change: SandboxChange, { first, ignoresStore }: WriteHow): Promise<void> => {
+  private readonly write = async (sandbox: Sandbox, change: AnyChange, { first, ignoresStore }: WriteHow): Promise<void> => {
     const before = sandbox.record;
     if (first === "memory") this.changeMemory(sandbox, change);
     try {
@@ -233,20 +233,24 @@ export class Engine {
     if (first === "store") this.changeMemory(sandbox, change);
   };
 
-  private changeMemory(sandbox: Sandbox, change: SandboxChange): void {
+  private changeMemory(sandbox: Sandbox, change: AnyChange): void {
     sandbox.change(change);
     if (sandbox.isEnding) this.sandboxes.names.ended(sandbox);
     this.reach.follow(sandbox);
     if (sandbox.state === "dead") this.sandboxes.remove(sandbox.id);
   }
 
-  private async store(sandbox: Sandbox, change: SandboxChange, before: SandboxRecord): Promise<void> {
+  private async store(sandbox: Sandbox, change: AnyChange, before: SandboxRecord): Promise<void> {
     const { store } = this.parts;
     const { storedStates } = sandbox;
     if (storedStates === undefined) {
       // The store may have the record even when this fails: the answer can get lost.
       sandbox.storedStates = [sandbox.record.state];
       return store.insertSandbox(sandbox.record);
+    }
+    if ("teamId" in change) {
+      if (await store.takeFromPool({ ...before, ...change })) return;
+      throw recordLost();
     }
     const to = change.state === undefined ? [] : [change.state];
     const done = await store.updateSandbox(sandbox.id, storedStates, change, before).catch((error: unknown) => {
@@ -255,11 +259,13 @@ export class Engine {
     });
     if (to.length > 0) sandbox.storedStates = to;
     // A sandbox that is being removed may have no record, because the insertion failed.
-    if (!done && !sandbox.isEnding) {
-      throw new AppError("internal", "The store has no record of the sandbox", { reason: "record_lost" });
-    }
+    if (!done && !sandbox.isEnding) throw recordLost();
   }
 }
+
+const recordLost = () => new AppError("internal", "The store has no record of the sandbox", { reason: "record_lost" });
+
+type AnyChange = SandboxChange | TakenChange;
 
 /** Runs a transition within a turn that the caller holds. Throws `aborted` (reason `wrong_state`) if it may not begin in the present state. */
 export type RunInTurn = <Input, Context extends TransitionContext, Output>(

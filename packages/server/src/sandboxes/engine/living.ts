@@ -24,6 +24,11 @@ export class LivingSandboxes {
     return this.all().filter(isOfUser);
   }
 
+  /** Sandboxes that count against the limits of users: theirs, and those of the pool that are being claimed for one. */
+  counted(): Sandbox[] {
+    return this.all().filter(({ counted }) => counted.owner.kind === "user");
+  }
+
   find(id: SandboxId): Sandbox | undefined {
     return this.byId.get(id);
   }

@@ -82,9 +82,13 @@ export class Reach {
   /** Begins to watch the incarnation, and routes requests to it if a user owns the sandbox. */
   private open(sandbox: Sandbox): void {
     const { incarnation } = sandbox;
-    if (incarnation?.address === undefined || incarnation.isReachable) return;
+    if (incarnation?.address === undefined) return;
+    if (!incarnation.isRouted && sandbox.record.owner.kind === "user") {
+      incarnation.isRouted = true;
+      this.addRoute(sandbox, incarnation, incarnation.address);
+    }
+    if (incarnation.isReachable) return;
     incarnation.isReachable = true;
-    if (sandbox.record.owner.kind === "user") this.addRoute(sandbox, incarnation, incarnation.address);
     // As the server: what the watch finds is not caused by the caller of the create. Later: that caller need not wait 0.5 ms for the driver's file reads.
     setImmediate(() => void actAs(SERVER, () => this.watch(sandbox, incarnation)));
   }

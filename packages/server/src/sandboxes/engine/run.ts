@@ -13,7 +13,7 @@ import {
   within,
 } from "@boxyard/core";
 import type { RunTimes } from "../../prometheus/instruments.ts";
-import type { SandboxChange } from "../../store/index.ts";
+import type { SandboxChange, TakenChange } from "../../store/index.ts";
 import type { EngineNeeds, EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { type AnyTransition, INTENT, RESULT, type Settled, type Took, type Transition, type TransitionContext } from "./transition.ts";
@@ -31,7 +31,7 @@ export interface WriteHow {
 }
 
 /** Writes a change to the store and to memory. */
-export type Write = (sandbox: Sandbox, change: SandboxChange, how: WriteHow) => Promise<void>;
+export type Write = (sandbox: Sandbox, change: SandboxChange | TakenChange, how: WriteHow) => Promise<void>;
 
 export interface RunOptions {
   readonly signal?: AbortSignal;
@@ -156,7 +156,7 @@ function resultOf<Input, Context extends TransitionContext, Output>(
   return {
     name: RESULT,
     async run(context) {
-      const change = { ...transition.result?.(context), ...moveTo(context, transition.to) };
+      const change = { ...(transition.taken ?? transition.result)?.(context), ...moveTo(context, transition.to) };
       if (!isEmpty(change)) await write(context.sandbox, change, { first: "store" });
     },
   };

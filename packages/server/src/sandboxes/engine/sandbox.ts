@@ -1,14 +1,15 @@
 import { AppError, assertMove, type SandboxState, SerialQueue } from "@boxyard/core";
 import type { AgentAddress, SandboxDriver, SandboxHandle } from "@boxyard/driver";
-import type { SandboxChange, SandboxRecord } from "../../store/index.ts";
+import type { SandboxChange, SandboxRecord, TakenChange } from "../../store/index.ts";
 
 /** One start of a sandbox: its processes, and the address of its agent. A resume replaces the incarnation by a new one. */
 export class Incarnation {
   readonly handle: SandboxHandle;
   /** Set as soon as the agent can be reached. */
   address: AgentAddress | undefined;
-  /** True while requests are routed to the incarnation and its end is watched. */
+  /** True while its end is watched, and requests are routed to it if a user owns the sandbox. */
   isReachable = false;
+  isRouted = false;
   private readonly ending = new AbortController();
 
   constructor(handle: SandboxHandle) {
@@ -52,6 +53,8 @@ export class Sandbox {
   pending: "adoption" | "undo" | undefined;
   /** Steps of aborted transitions that were given up and have not ended yet. Until they have, the sandbox can only be removed. */
   stepsGivenUp = 0;
+  /** While a sandbox of the pool is being claimed: the record that it gets then. */
+  claim: SandboxRecord | undefined;
   /** The driver of its node. */
   readonly driver: SandboxDriver;
   private readonly waiting = new Set<() => void>();
@@ -70,6 +73,11 @@ export class Sandbox {
 
   get state(): SandboxState {
     return this.record.state;
+  }
+
+  /** The record by which limits count the sandbox: a claim in progress counts as done. */
+  get counted(): SandboxRecord {
+    return this.claim ?? this.record;
   }
 
   /** True once its removal has begun. */
@@ -92,7 +100,7 @@ export class Sandbox {
   }
 
   /** Changes the record in memory. Throws reason `illegal_move` for a move that the table of states does not allow. */
-  change(change: SandboxChange): void {
+  change(change: SandboxChange | TakenChange): void {
     if (change.state !== undefined && change.state !== this.record.state) assertMove(this.record.state, change.state);
     this.record = { ...this.record, ...change };
     for (const wake of [...this.waiting]) wake();

@@ -1,5 +1,5 @@
 import type { LivingState, SandboxState, Step } from "@boxyard/core";
-import type { SandboxChange, SandboxRecord } from "../../store/index.ts";
+import type { SandboxChange, SandboxRecord, TakenChange } from "../../store/index.ts";
 import type { AnyOperation } from "./operation.ts";
 import type { EngineParts } from "./parts.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -56,6 +56,8 @@ export interface Transition<Input, Context extends TransitionContext, Output = S
   settled?(context: Context): Settled | undefined;
   /** Changes of the record that are written together with `to`. */
   result?(context: Context): RecordChange;
+  /** For a sandbox of the pool that a user gets: its new record, in place of `result`. */
+  taken?(context: Context): TakenChange;
   /** What the caller gets, after the last step and the write of `to`. Most give the record: `recordOf`. */
   output(context: Context): Output;
   /** Tell the log that the transition has begun, was done, or failed. */

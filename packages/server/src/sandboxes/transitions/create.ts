@@ -1,6 +1,7 @@
 import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
 import { AppError, type Step, TimeLimit } from "@boxyard/core";
 import type { SandboxSpec, SnapshotRef } from "@boxyard/driver";
+import { OF_POOL } from "../../pool-label.ts";
 import { readyOfSandbox, untilReady } from "../../ready/ready.ts";
 import {
   resourcesOf,
@@ -29,20 +30,24 @@ export interface CreateTemplate extends StartCommands, Pick<TemplateSpec, "env">
   readonly bootsInstead?: (() => void) | undefined;
 }
 
-export interface CreateContext extends TransitionContext {
+/** What the start command needs to know. */
+export interface CommandContext extends TransitionContext {
   readonly template: CreateTemplate;
   /** The snapshot that is used: `template.from`, or undefined once a boot is tried instead. */
   from: SnapshotRef | undefined;
+}
+
+export interface CreateContext extends CommandContext {
   /** True between the driver's create and its start. */
   isCreated: boolean;
 }
 
-const create: Step<CreateContext> = {
+export const createStep: Step<CreateContext> = {
   name: "create",
   run: (context, _undo, signal) => orBoot(context, signal, () => createFrom(context, signal)),
 };
 
-const start: Step<CreateContext> = {
+export const startStep: Step<CreateContext> = {
   name: "start",
   run: (context, _undo, signal) =>
     orBoot(context, signal, async () => {
@@ -90,7 +95,7 @@ const init: Step<CreateContext> = {
 };
 
 /** Starts the template's start command and waits until it is ready; then the create is answered. The command goes on when the server closes the stream. */
-const startCommand: Step<CreateContext> = {
+export const startCommand: Step<CommandContext> = {
   name: "startCommand",
   async run({ parts, sandbox, template, from }, _undo, signal) {
     const { startCmd, readyCmd, runAs, ports = [] } = template;
@@ -125,7 +130,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
   onFailure: "remove",
   limitMs: CREATE_MS,
   prepare: (base, template) => ({ ...base, template, from: template.from, isCreated: false }),
-  steps: [create, start, init, startCommand],
+  steps: [createStep, startStep, init, startCommand],
   output: recordOf,
   /** The lifetime begins here, so the time that the start took does not count. */
   result({ parts, sandbox, from }) {
@@ -142,7 +147,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
 /** The driver's spec of a sandbox, without what its network does to requests (`DriverPolicies`). Its labels hold what `upkeep/adopt-orphan.ts` needs for the record after a loss of the store. */
 export function driverSpecOf(record: SandboxRecord): SandboxSpec {
   const { id, owner, incarnation, teamId, templateId, createdAt, facts, settings } = record;
-  const build = owner.kind === "build" ? { build: owner.id } : {};
+  const build = owner.kind === "build" ? { build: owner.id } : owner.kind === "pool" ? { [OF_POOL]: "yes" } : {};
   return {
     sandboxId: id,
     incarnation,

@@ -1,4 +1,5 @@
 import type { AnyTransition } from "../engine/transition.ts";
+import { claim } from "./claim.ts";
 import { commitLayer } from "./commit-layer.ts";
 import { createTransition } from "./create.ts";
 import { kill } from "./kill.ts";
@@ -10,6 +11,7 @@ import { rollback } from "./rollback.ts";
 import { setEgress } from "./set-egress.ts";
 import { setEnd } from "./set-end.ts";
 import { snapshot } from "./snapshot.ts";
+import { warm } from "./warm.ts";
 
 /** Every transition: the fault suite, the crash suite and the check of the legal moves run over this table. */
 export const TRANSITIONS = {
@@ -24,6 +26,8 @@ export const TRANSITIONS = {
   rollback,
   reboot,
   commitLayer,
+  warm,
+  claim,
 } as const satisfies Readonly<Record<string, AnyTransition>>;
 
 export type TransitionName = keyof typeof TRANSITIONS;

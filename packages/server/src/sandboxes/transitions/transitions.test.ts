@@ -6,9 +6,12 @@ import type { TestServer } from "../../testing/test-server.ts";
 import { type AnyTransition, pointsOf } from "../engine/transition.ts";
 import { OPERATIONS } from "../operations.ts";
 import { ANSWERS } from "../upkeep/adopt.ts";
+import { kindOf, newMember } from "../warm/kind.ts";
+import { claim } from "./claim.ts";
 import { commitLayer } from "./commit-layer.ts";
 import { TRANSITIONS, type TransitionName } from "./index.ts";
 import { reboot } from "./reboot.ts";
+import { warm } from "./warm.ts";
 
 const LIVING = Object.keys(MOVES).filter((state) => state !== "dead") as LivingState[];
 const transitions = Object.values(TRANSITIONS) as readonly AnyTransition[];
@@ -48,6 +51,24 @@ const asAsked = (work: Promise<unknown>): Promise<{ status: number }> =>
   );
 const rebootOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), reboot, { stop: new AbortController().signal }));
 const commitOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), commitLayer, { leaveOut: [] }));
+
+/** A sandbox of the pool of the same kind as the sandbox `id`. */
+async function memberLike(s: TestServer, id: string) {
+  const { record } = sandboxOf(s, id);
+  const template = { env: record.facts.templateEnv ?? {} };
+  const kind = kindOf(record, template);
+  if (!kind) throw new Error("no kind");
+  const member = s.server.engine.add(newMember(kind, Date.now()));
+  await s.server.engine.make(member, warm, template);
+  return { member, template, record };
+}
+
+/** Gives a new sandbox of the pool to the team of the sandbox `id`. */
+async function claimMember(s: TestServer, id: string): Promise<void> {
+  const { member, template, record } = await memberLike(s, id);
+  const facts = { ...record.facts, initKey: member.record.facts.initKey };
+  await s.server.engine.run(member, claim, { wanted: { ...record, id: member.id, facts }, template, from: undefined });
+}
 
 const pauseFirst =
   (ask: Ask): Ask =>
@@ -91,6 +112,9 @@ const ASK: Readonly<Record<TransitionName, Readonly<Record<string, Ask>>>> = {
       return pauseFirst(rollbackTo(true))(s, id);
     },
   },
+  // Only the pool uses them.
+  warm: { "of a template": (s, id) => asAsked(memberLike(s, id)) },
+  claim: { "of a template": (s, id) => asAsked(claimMember(s, id)) },
   // Only a build uses it.
   commitLayer: { "of a sandbox": commitOf },
   // If a boot anew leaves a sandbox paused, the client resumes it.
@@ -108,12 +132,16 @@ interface Fault {
   /** The statuses that a client gets for a fault before that point, and after it. */
   readonly statuses: readonly [before: number, after: number];
   /** Between the end of this point and `noReturn`, the death of the server leaves the sandbox paused; a fault does too if `byFault` is true. */
+  /** True: the next server removes what the transition has made. */
+  readonly isReleased?: boolean;
   readonly paused?: { readonly after: string; readonly byFault: boolean };
 }
 
 /** The effect of a fault. A transition without its line does not compile. */
 const FAULT: Readonly<Record<TransitionName, Fault>> = {
   create: { before: "running", noReturn: "create result", statuses: [500, 500] },
+  warm: { before: "running", noReturn: "warm result", statuses: [503, 503], isReleased: true },
+  claim: { before: "running", noReturn: "claim result", statuses: [503, 503] },
   kill: { before: "running", noReturn: "kill intent", statuses: [500, 500] },
   pause: { before: "running", noReturn: "pause keep", statuses: [503, 500] },
   setEnd: { before: "running", noReturn: "setEnd result", statuses: [500, 500] },
@@ -214,7 +242,7 @@ describe.each(places)("%s %s that fails at '%s'", (name, input, failing) => {
   const transition = TRANSITIONS[name] as AnyTransition;
   const ask = ASK[name][input] as Ask;
   const isLast = failing === pointsOf(transition).at(-1);
-  const { statuses } = FAULT[name];
+  const { statuses, isReleased } = FAULT[name];
   const { isPast, stateAfter } = outcomeOf(name, input, failing);
 
   test.each(["before", "after"] as const)("(%s it) leaves the sandbox as the transition says, and everything consistent", async (when) => {
@@ -252,7 +280,7 @@ describe.each(places)("%s %s that fails at '%s'", (name, input, failing) => {
     expect(await isConsistent(third, place, true)).toBe(true);
     await third.server.sweep.once();
     expect(await isConsistent(third, place)).toBe(true);
-    if (transition.onFailure === "remove") expect(place.world.sandboxes.size).toBe(isLast && when === "after" ? 2 : 1);
+    if (transition.onFailure === "remove") expect(place.world.sandboxes.size).toBe(isLast && when === "after" && !isReleased ? 2 : 1);
     else expect(await stateOf(third, id)).toBe(stateAfter(when, false));
     expect((await ask(third, id)).status).toBeLessThan(500);
     if (transition.onFailure !== "remove") expect(await stateOf(third, id)).toBe(transition.to);

@@ -1,5 +1,6 @@
 import { isAppError, type TeamId, type TemplateId, TimeLimit } from "@boxyard/core";
 import type { KeptSpec, SandboxDriver } from "@boxyard/driver";
+import { OF_POOL } from "../../pool-label.ts";
 import type { SandboxRecord, TemplateSpec } from "../../store/records.ts";
 import type { SandboxSettings } from "../../store/sandbox-settings.ts";
 import type { EngineParts } from "../engine/parts.ts";
@@ -32,7 +33,7 @@ export async function recordOfOrphan(parts: AdoptionParts, handle: PlacedHandle)
   if (state === undefined) return undefined;
   const kept = await driver.keptSpec(handle);
   const { labels } = kept;
-  if (labels.build !== undefined) return undefined;
+  if (labels.build !== undefined || labels[OF_POOL] !== undefined) return undefined;
   const template = templateOf(parts, labels);
   const now = clock.now();
   const createdAt = numberOf(labels.createdAt) ?? now;

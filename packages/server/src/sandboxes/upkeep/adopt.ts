@@ -114,5 +114,7 @@ export const ANSWERS: Readonly<Record<LivingState, AnswerFor>> = {
 /** What this server does with a sandbox that an earlier server has left. A build ends with its server, so its sandbox is removed. */
 export const answerFor: AnswerFor = async (parts, record, handle) => {
   if (record.owner.kind === "build" && record.state !== "killing") return remove("owner_gone");
+  // The claim may have been under way: then its agent has a user's environment, and nobody else may get it.
+  if (record.owner.kind === "pool" && record.state !== "killing") return remove("released");
   return record.state === "dead" ? { next: "keep" } : ANSWERS[record.state](parts, record, handle);
 };

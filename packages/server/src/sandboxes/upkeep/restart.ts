@@ -1,5 +1,6 @@
 import { atOnce } from "@boxyard/core";
 import type { Events } from "../../events.ts";
+import { isOfPool } from "../../pool-label.ts";
 import type { EndCause, SandboxRecord, Store } from "../../store/index.ts";
 import type { OrphanPolicy } from "../../store-identity.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -85,11 +86,17 @@ interface Orphans {
   readonly kept: readonly PlacedHandle[];
 }
 
-/** Divides sandboxes without a living record into those to be removed (`gone`: the policy says so, or the store knows their end) and those to be kept. */
-export async function sortOrphans({ store }: Pick<RestartParts, "store">, policy: OrphanPolicy, all: PlacedHandle[]): Promise<Orphans> {
+/** Divides sandboxes without a living record into those to be removed (`gone`: the policy says so, the store knows their end, or nobody ever had them) and those to be kept. */
+export async function sortOrphans(
+  { store, placement }: Pick<RestartParts, "store" | "placement">,
+  policy: OrphanPolicy,
+  all: PlacedHandle[],
+): Promise<Orphans> {
   if (policy === "remove") return { gone: all, kept: [] };
-  const isDead = await Promise.all(all.map(async ({ sandboxId }) => (await store.getSandbox(sandboxId))?.state === "dead"));
-  return { gone: all.filter((_, i) => isDead[i]), kept: all.filter((_, i) => !isDead[i]) };
+  const isNobodys = async (handle: PlacedHandle) =>
+    (await store.getSandbox(handle.sandboxId))?.state === "dead" || (await isOfPool(placement.driverOf(handle), handle));
+  const areNobodys = await Promise.all(all.map(isNobodys));
+  return { gone: all.filter((_, i) => areNobodys[i]), kept: all.filter((_, i) => !areNobodys[i]) };
 }
 
 /** Adopts a sandbox whose state the driver could not tell at the start, or whose last transition could not be undone. Returns true while the driver's record of the sandbox is damaged. */

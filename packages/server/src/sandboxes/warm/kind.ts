@@ -1,0 +1,51 @@
+import { newSandboxId, type TeamId } from "@boxyard/core";
+import type { SandboxRecord, SandboxSettings } from "../../store/index.ts";
+import { newInitKey } from "../tokens.ts";
+import { CREATE_MS, type CreateTemplate } from "../transitions/create.ts";
+
+/** Sandboxes that can take each other's place until a user has one: same version of a template, same limits, same start. */
+export interface Kind {
+  readonly key: string;
+  /** The record of a sandbox of the pool, but for its id, its state and its times; with an empty init key. */
+  readonly record: Omit<SandboxRecord, "id" | "state" | "createdAt" | "endAt">;
+  readonly template: CreateTemplate;
+}
+
+const NO_TEAM = "" as TeamId;
+const NO_SETTINGS: SandboxSettings = { metadata: {}, egress: { internetAccess: true }, allowPublicTraffic: false };
+/** The lifetime that a sandbox of the pool is given; after it, another server forgets what a lost server has left in a shared store. */
+const POOL_MS = 24 * 3600_000;
+
+/**
+ * The kind that a create asks for. Undefined for what a sandbox that runs already cannot become: one with volumes, with rules for requests or with a
+ * name, or a copy of another sandbox.
+ */
+export function kindOf(wanted: SandboxRecord, template: CreateTemplate): Kind | undefined {
+  const { name, settings, templateId } = wanted;
+  const { volumes, node, alias, image, resources, user, workdir, templateEnv, restrictions, buildId, commands } = wanted.facts;
+  if (volumes || node !== undefined || name !== undefined || settings.setup || settings.rules || settings.secrets) return undefined;
+  if (template.from && !template.bootsInstead) return undefined;
+  const key = JSON.stringify([templateId, buildId, resources, template.from?.snapshot]);
+  // Only what the template says: nothing of this user may be in a sandbox that another gets.
+  const facts = {
+    ...{ alias, image, resources, user, workdir, envVars: {}, initKey: "", timeoutMs: POOL_MS },
+    ...(templateEnv && { templateEnv }),
+    ...(restrictions && { restrictions }),
+    ...(buildId !== undefined && { buildId }),
+    ...(commands && { commands }),
+  };
+  const who = { owner: { kind: "pool" as const }, teamId: NO_TEAM, templateId };
+  return { key, template, record: { ...who, facts, settings: NO_SETTINGS, incarnation: 1 } };
+}
+
+/** The record of another sandbox of the pool. */
+export function newMember({ record }: Kind, now: number): SandboxRecord {
+  return {
+    ...record,
+    id: newSandboxId(),
+    state: "creating",
+    createdAt: now,
+    endAt: now + Math.max(CREATE_MS, POOL_MS),
+    facts: { ...record.facts, initKey: newInitKey() },
+  };
+}

@@ -1,0 +1,150 @@
+import { atOnce, type Clock, Rounds } from "@boxyard/core";
+import type { SandboxDriver } from "@boxyard/driver";
+import { actAs, SERVER } from "../../actor.ts";
+import type { Admission } from "../create/admission.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { TemplateSource } from "../ports.ts";
+import { warm } from "../transitions/warm.ts";
+import { type Kind, newMember } from "./kind.ts";
+import type { Members } from "./members.ts";
+
+export interface RefillParts {
+  readonly engine: Engine;
+  readonly admission: Pick<Admission, "create">;
+  readonly templates: Pick<TemplateSource, "get">;
+  readonly driver: Pick<SandboxDriver, "capacity">;
+  readonly clock: Clock;
+  readonly members: Members;
+  /** How many of each kind should wait. */
+  readonly wanted: () => ReadonlyMap<string, number>;
+}
+
+/** Time without any create before something is made for the pool. */
+const QUIET_MS = 30;
+/** How long nothing is made after a failure, or after the pool has given way. */
+const BACK_OFF_MS = 30_000;
+const ROUND_MS = 5000;
+/** The part of the machine's memory that the pool leaves free. */
+const LEAST_FREE = 1 / 8;
+
+/** Makes the sandboxes that wait, one at a time and while no create is worked on, and removes those that need not wait any more. */
+export class Refill {
+  private readonly parts: RefillParts;
+  private readonly rounds: Rounds;
+  private readonly kinds = new Map<string, Kind>();
+  private work: Promise<void> | undefined;
+  /** Aborts what is being made. */
+  private making = new AbortController();
+  private creates = 0;
+  private quietSince = 0;
+  private notBefore = 0;
+
+  constructor(parts: RefillParts) {
+    this.parts = parts;
+    this.rounds = new Rounds(() => this.once(), { clock: parts.clock, everyMs: ROUND_MS, onError: () => {} });
+  }
+
+  start(): void {
+    this.rounds.start();
+  }
+
+  async stop(): Promise<void> {
+    this.making.abort();
+    await this.rounds.stop();
+    await this.work;
+  }
+
+  /** Holds back what makes more, until the end of a create. */
+  pause(): Disposable {
+    this.creates += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.creates -= 1;
+        this.quietSince = this.parts.clock.monotonic();
+        this.wake();
+      },
+    };
+  }
+
+  /** What sandboxes of a kind are made from, as the last create had it. */
+  know(kind: Kind): void {
+    this.kinds.set(kind.key, kind);
+  }
+
+  /** Stops what is being made, and makes nothing for a while. Returns whether something was being made. */
+  async giveWay(): Promise<boolean> {
+    this.notBefore = this.parts.clock.monotonic() + BACK_OFF_MS;
+    if (!this.work) return false;
+    this.making.abort();
+    await this.work;
+    return true;
+  }
+
+  /** Removes what need not wait: too many, of a template that is no more, or with an agent that does not answer. */
+  private async once(): Promise<void> {
+    const { members, templates, wanted } = this.parts;
+    const counts = wanted();
+    for (const [key, { record }] of this.kinds) if (!counts.has(key) || !templates.get(record.templateId)) this.kinds.delete(key);
+    const surplus = members.surplus((key) => (this.kinds.has(key) ? (counts.get(key) ?? 0) : 0));
+    await atOnce(surplus, 4, (sandbox) => members.remove(sandbox));
+    this.wake();
+  }
+
+  private wake(): void {
+    if (this.work || this.rounds.signal.aborted || this.parts.clock.monotonic() < this.notBefore) return;
+    if (!this.next()) return;
+    this.making = new AbortController();
+    const { signal } = this.making;
+    // As the server: the caller of the create that has just ended makes nothing more.
+    this.work = actAs(SERVER, () => this.fill(signal)).finally(() => {
+      this.work = undefined;
+    });
+  }
+
+  private next(): Kind | undefined {
+    const { members, wanted } = this.parts;
+    const isShort = ([key, count]: [string, number]) => this.kinds.has(key) && members.countOf(key) < count && members.hasBudgetFor(key);
+    const [key] = [...wanted()].find(isShort) ?? [];
+    return key === undefined ? undefined : this.kinds.get(key);
+  }
+
+  /** Never throws. */
+  private async fill(signal: AbortSignal): Promise<void> {
+    try {
+      for (;;) {
+        await this.untilQuiet(signal);
+        const kind = this.next();
+        if (!kind || !(await this.hasRoom())) return;
+        await this.make(kind, signal);
+      }
+    } catch {
+      // The log has the error of the transition.
+      this.notBefore = Math.max(this.notBefore, this.parts.clock.monotonic() + BACK_OFF_MS);
+    }
+  }
+
+  private async untilQuiet(signal: AbortSignal): Promise<void> {
+    const { clock } = this.parts;
+    for (;;) {
+      signal.throwIfAborted();
+      const left = this.creates > 0 ? QUIET_MS : this.quietSince + QUIET_MS - clock.monotonic();
+      if (left <= 0) return;
+      await clock.sleep(left, signal);
+    }
+  }
+
+  private async hasRoom(): Promise<boolean> {
+    const { memoryFreeBytes, memoryLimitBytes } = await this.parts.driver.capacity();
+    return memoryFreeBytes >= memoryLimitBytes * LEAST_FREE;
+  }
+
+  private async make(kind: Kind, signal: AbortSignal): Promise<void> {
+    const { engine, admission, clock, members } = this.parts;
+    await admission.create(newMember(kind, clock.now()), signal, async (record) => {
+      const sandbox = engine.add(record);
+      const { from } = await engine.make(sandbox, warm, kind.template, { signal });
+      const { memoryUsedBytes } = await sandbox.driver.stats(sandbox.handle);
+      members.add({ kind: kind.key, sandbox, from, memoryBytes: memoryUsedBytes });
+    });
+  }
+}

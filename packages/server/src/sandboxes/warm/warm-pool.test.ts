@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { SandboxId } from "@boxyard/core";
+import { eventually } from "@boxyard/testkit";
+import { Place } from "../../testing/place.ts";
+import type { TestServer } from "../../testing/test-server.ts";
+
+const ON = { BOXYARD_WARM_SANDBOXES: "2" };
+
+let place: Place;
+let s: TestServer;
+beforeEach(async () => {
+  place = new Place();
+  s = await place.boot({ env: ON });
+});
+afterEach(() => place[Symbol.asyncDispose]());
+
+const listedIds = async (headers = {}) =>
+  ((await s.call("GET", "/v2/sandboxes", undefined, headers)).body as { sandboxID: string }[]).map(({ sandboxID }) => sandboxID).sort();
+/** Ids of sandboxes that wait. */
+const waiting = (of = s) =>
+  of.server.engine.sandboxes.all().flatMap(({ record, state }) => (record.owner.kind === "pool" && state === "running" ? [record.id] : []));
+const untilOneWaits = () => eventually("a sandbox waits", () => s.server.warm.size > 0);
+/** Makes one sandbox, and waits until another one waits. */
+async function warmedUp(): Promise<string> {
+  const { sandboxID } = await s.create();
+  await untilOneWaits();
+  return sandboxID;
+}
+
+test("nothing waits before the first create; then one does, and the next create gets it", async () => {
+  expect(place.world.sandboxes.size).toBe(0);
+  const first = await warmedUp();
+  const [member] = waiting();
+  const { sandboxID: second } = await s.create({ metadata: { a: "b" }, timeout: 77 });
+  expect(second).toBe(member as string);
+  expect(await listedIds()).toEqual([first, second].sort());
+  const { body } = await s.call("GET", `/sandboxes/${second}`);
+  expect([body.metadata, body.state]).toEqual([{ a: "b" }, "running"]);
+  expect(Date.parse(body.endAt) - Date.parse(body.startedAt)).toBe(77_000);
+  expect(s.server.warm.claims).toBe(1);
+});
+
+test("a sandbox that waits is seen by nobody: it is in no list, no event, no count, and no verb finds it", async () => {
+  const first = await warmedUp();
+  const [member] = waiting();
+  expect(await listedIds()).toEqual([first]);
+  for (const [method, path] of [
+    ["GET", `/sandboxes/${member}`],
+    ["DELETE", `/sandboxes/${member}`],
+    ["POST", `/sandboxes/${member}/pause`],
+    ["GET", `/v2/sandboxes/${member}/logs`],
+  ] as const)
+    expect([path, (await s.call(method, path, method === "POST" ? {} : undefined)).status]).toEqual([path, 404]);
+  const events = await s.server.context.store.events.read(0, 1000);
+  expect(JSON.stringify(events)).not.toContain(member as string);
+  expect((await fetch(`${s.url}/health`, { headers: { "Svc-Sandbox-Id": member as string, "Svc-Sandbox-Port": "49983" } })).status).toBe(
+    502,
+  );
+});
+
+test("a claimed sandbox has the events of any other, and those of its end", async () => {
+  await warmedUp();
+  const { sandboxID: id } = await s.create();
+  await s.call("DELETE", `/sandboxes/${id}`);
+  const events = (await s.server.context.store.events.read(0, 1000)).filter(({ targetId }) => targetId === id);
+  expect(events.map(({ action }) => action)).toEqual(["sandbox.creating", "sandbox.running", "sandbox.killing", "sandbox.dead"]);
+  expect(new Set(events.map(({ teamId }) => teamId as string))).toEqual(new Set([s.server.firstKey.teamId as string]));
+});
+
+test("what a running sandbox cannot become is made: a name, a volume, another size; rules of the network are changed", async () => {
+  await warmedUp();
+  const [member] = waiting();
+  await s.call("POST", "/volumes", { name: "data" });
+  for (const body of [{ name: "mine" }, { volumeMounts: [{ name: "data", path: "/data" }] }, { resources: { memoryMB: 700 } }]) {
+    const { status, body: made } = await s.call("POST", "/v2/sandboxes", { templateID: "base", ...body });
+    expect([body, status, made.sandboxID === member]).toEqual([body, 201, false]);
+  }
+  const { sandboxID } = await s.create({ allow_internet_access: false });
+  expect(sandboxID).toBe(member as string);
+  expect(place.world.sandboxes.get(sandboxID as SandboxId)?.network).toMatchObject({ internetAccess: false });
+});
+
+test("the driver's record of a claimed one says whose it is, so it is adopted after a loss of the store; one that waits is removed", async () => {
+  await warmedUp();
+  const { sandboxID: id } = await s.create();
+  const { labels } = place.world.sandboxes.get(id as SandboxId)?.spec ?? {};
+  expect([labels?.pool, labels?.team]).toEqual([undefined, s.server.firstKey.teamId]);
+  await untilOneWaits();
+  const [member] = waiting();
+  expect(place.world.sandboxes.get(member as SandboxId)?.spec.labels).toMatchObject({ pool: "yes", team: "" });
+});
+
+describe("a create that finds a sandbox which cannot be had", () => {
+  test.each(["relabel", "setNetwork"] as const)(
+    "is served all the same when the driver's %s fails, and nothing is left of that one",
+    async (verb) => {
+      await warmedUp();
+      const [member] = waiting();
+      place.world.faults.add(verb, { kind: "fail" });
+      const { sandboxID } = await s.create({ allow_internet_access: false });
+      expect(sandboxID).not.toBe(member as string);
+      await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+    },
+  );
+
+  test("is served when its agent hangs", async () => {
+    await warmedUp();
+    const [member] = waiting();
+    place.world.sandboxes.get(member as SandboxId)?.agent?.freeze();
+    const { sandboxID } = await s.create();
+    expect(sandboxID).not.toBe(member as string);
+    await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+  }, 20_000);
+
+  test("is served when it has ended", async () => {
+    await warmedUp();
+    const [member] = waiting();
+    await place.world.stop(member as SandboxId, { reason: "agent_exited" });
+    expect((await s.create()).sandboxID).not.toBe(member as string);
+  });
+
+  test("gets the same sandbox for the same key, also when the claim failed the first time", async () => {
+    const create = (key: string) => s.call("POST", "/v2/sandboxes", { templateID: "base" }, { "Idempotency-Key": key });
+    await warmedUp();
+    const [member] = waiting();
+    const first = await create("one");
+    expect([first.status, first.body.sandboxID]).toEqual([201, member]);
+    expect((await create("one")).body.sandboxID).toBe(member as string);
+    await untilOneWaits();
+    place.world.faults.add("relabel", { kind: "fail" });
+    const second = await create("two");
+    expect(second.status).toBe(201);
+    expect((await create("two")).body.sandboxID).toBe(second.body.sandboxID);
+  });
+});
+
+test("a refused create takes no sandbox from the pool, and is no reason to make one", async () => {
+  await s.stop();
+  s = await place.boot({ env: { ...ON, BOXYARD_MAX_SANDBOXES: "1" } });
+  await warmedUp();
+  const [member] = waiting();
+  expect((await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status).toBe(429);
+  expect(waiting()).toEqual([member as SandboxId]);
+});
+
+test("the pool gives way to a sandbox that needs its room", async () => {
+  await warmedUp();
+  const [member] = waiting();
+  // What runs leaves 62 processes free, and a sandbox needs 64: one that waits has two.
+  place.world.capacity = { ...place.world.capacity, processesFree: place.world.sandboxes.size * 2 + 62 };
+  // The account of what is free may be half a second old.
+  await eventually("the pool has given way", async () => {
+    const { body, status } = await s.call("POST", "/v2/sandboxes", { templateID: "base", name: "cold" });
+    expect(status).toBe(201);
+    await s.call("DELETE", `/sandboxes/${body.sandboxID}`);
+    return !place.world.sandboxes.has(member as SandboxId);
+  });
+});
+
+test("the limits that sandboxes were promised leave out those that wait", async () => {
+  await s.stop();
+  const { memoryLimitBytes } = place.world.capacity;
+  const twice = Math.ceil((2 * 512 * 2 ** 20) / memoryLimitBytes + 1);
+  s = await place.boot({ env: { ...ON, BOXYARD_MEMORY_OVERCOMMIT: String(Math.max(1, twice)) } });
+  await warmedUp();
+  expect((await s.create({ name: "another" })).sandboxID).toBeString();
+});
+
+test("the end of a server removes what waits; after the death of one the next removes it, and what users have stays", async () => {
+  const first = await warmedUp();
+  const [member] = waiting();
+  await place.crash(s);
+  expect(place.world.sandboxes.has(member as SandboxId)).toBe(true);
+  s = await place.boot({ env: ON });
+  await s.server.adoption.removals;
+  expect([...place.world.sandboxes.keys()]).toEqual([first as SandboxId]);
+  const second = await warmedUp();
+  await s.stop();
+  expect([...place.world.sandboxes.keys()].sort()).toEqual([first, second].sort() as SandboxId[]);
+});
+
+test("another version of the template is never served by a sandbox of the old one", async () => {
+  await warmedUp();
+  const [member] = waiting();
+  const { store, templates } = s.server.context;
+  const { teamId } = s.server.firstKey;
+  const { spec } = templates.resolve(teamId, "base", "templateID");
+  await store.templates.put(teamId, "base", "default", { ...spec, env: { NEW: "1" } }, Date.now());
+  await templates.load();
+  expect((await s.create()).sandboxID).not.toBe(member as string);
+});
+
+test("a sandbox that one team's create has made warm is another team's from its claim on, and the first team never sees it", async () => {
+  const first = await warmedUp();
+  const { store, templates } = s.server.context;
+  await store.templates.setPublic(templates.resolve(s.server.firstKey.teamId, "base", "templateID").templateId, true, Date.now());
+  await templates.load();
+  const other = await s.team("other");
+  const [member] = waiting();
+  const { body } = await s.call("POST", "/v2/sandboxes", { templateID: "base" }, other.headers);
+  expect(body.sandboxID).toBe(member as string);
+  expect(await listedIds()).toEqual([first]);
+  expect(await listedIds(other.headers)).toEqual([body.sandboxID]);
+  expect((await s.call("GET", `/sandboxes/${member}`)).status).toBe(404);
+  expect((await s.call("GET", `/sandboxes/${first}`, undefined, other.headers)).status).toBe(404);
+});
