@@ -134,6 +134,38 @@ describe("a create that finds a sandbox which cannot be had", () => {
   });
 });
 
+test("its usage begins when a user gets it: what it took while it waited is no user's", async () => {
+  await warmedUp();
+  const [member] = waiting();
+  const sandbox = place.world.sandboxes.get(member as SandboxId);
+  if (!sandbox) throw new Error("no sandbox");
+  Object.assign(sandbox.use, { cpuUsageUsec: 5_000_000 });
+  const { sandboxID: id } = await s.create();
+  expect(id).toBe(member as string);
+  Object.assign(sandbox.use, { cpuUsageUsec: 5_300_000 });
+  await s.call("DELETE", `/sandboxes/${id}`);
+  expect((await s.server.context.store.getSandbox(id as SandboxId))?.usage?.cpuUsec).toBe(300_000);
+});
+
+test("a sandbox of a template that starts from memory waits as a restored one, with its commands frozen until it is claimed", async () => {
+  const { store, templates } = s.server.context;
+  const { teamId } = s.server.firstKey;
+  const { sandboxID } = await s.create({ name: "source" });
+  const { snapshotID } = (await s.call("POST", `/sandboxes/${sandboxID}/snapshots`, {})).body;
+  const started = templates.resolve(teamId, snapshotID, "templateID").spec.snapshot?.id as string;
+  const { spec } = templates.resolve(teamId, "base", "templateID");
+  await store.templates.put(teamId, "started", "default", { ...spec, started, startCmd: "serve" }, Date.now());
+  await templates.load();
+  await s.create({ templateID: "started" });
+  await untilOneWaits();
+  const [member] = waiting();
+  expect(place.world.sandboxes.get(member as SandboxId)?.spec.from).toEqual({ snapshot: started, memory: true });
+  const { sandboxID: id } = await s.create({ templateID: "started" });
+  expect(id).toBe(member as string);
+  expect((await store.getSandbox(id as SandboxId))?.checkpointId).toBe(started);
+  expect(place.world.sandboxes.get(id as SandboxId)?.agent?.areCommandsFrozen).toBe(false);
+});
+
 test("a refused create takes no sandbox from the pool, and is no reason to make one", async () => {
   await s.stop();
   s = await place.boot({ env: { ...ON, BOXYARD_MAX_SANDBOXES: "1" } });
