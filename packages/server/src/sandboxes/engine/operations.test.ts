@@ -55,3 +55,21 @@ test("one that runs here is left alone", async () => {
     output: [{ id: sandbox.sandboxID }],
   });
 });
+
+test("one that ends here while the sweep reads what is unfinished is left alone", async () => {
+  const gate = s.world.faults.hold("create");
+  const asked = s.call("POST", "/v2/sandboxes", { templateID: "base" }, { "Idempotency-Key": "k" });
+  await eventually("it runs", async () => (await operations().listUnfinished()).length === 1);
+  const rows = operations();
+  const list = rows.listUnfinished.bind(rows);
+  rows.listUnfinished = async () => {
+    const found = await list();
+    gate.open();
+    await asked;
+    return found;
+  };
+  await s.server.sweep.once();
+  rows.listUnfinished = list;
+  const { sandboxID } = (await asked).body;
+  expect((await s.call("GET", `/sandboxes/${sandboxID}`)).body.state).toBe("running");
+});

@@ -73,6 +73,9 @@ export class Operations {
     const { operations } = this.parts.store;
     for (const { id, kind, input } of await operations.listUnfinished()) {
       if (this.running.has(id)) continue;
+      // One that was in progress here when the list was read may have ended since: its output is written before it counts as ended.
+      const now = await operations.find(id);
+      if (!now || now.finishedAt !== undefined) continue;
       await this.settle(kind, id, async () => {
         const undo = this.undoLeft[kind];
         if (!undo) throw new AppError("internal", `This version knows no operations of the kind ${kind}`, { reason: "unknown_operation" });
