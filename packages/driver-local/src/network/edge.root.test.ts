@@ -349,3 +349,35 @@ test("a rule whose secret cannot be had refuses its host, and says why", async (
   expect(requests).toBe(before);
   await unplug(sandbox);
 });
+
+test("a request that servers would read in two ways is refused, and reaches none", async () => {
+  const sandbox = await plugIn(OPEN);
+  const send = (bytes: string) =>
+    sandbox.standIn.run(
+      "python3",
+      "-c",
+      `import ssl,socket
+context = ssl.create_default_context(cafile="${lab.directory}/both.pem")
+s = context.wrap_socket(socket.create_connection(("${PUBLIC}", 443), 20), server_hostname="api.example")
+s.settimeout(20)
+try:
+  s.sendall(${bytes})
+  print(s.recv(12).decode())
+except OSError:
+  print("reset")`,
+    );
+  const head = "POST / HTTP/1.1\\r\\nHost: api.example\\r\\n";
+  const before = requests;
+  for (const [bytes, status] of [
+    [`b"${head}Content-Length: 5\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\nGET /x"`, "400"],
+    [`b"${head}Content-Length: 5\\r\\nContent-Length: 6\\r\\n\\r\\nabcde"`, "400"],
+    [`b"${head}Host: other.example\\r\\n\\r\\n"`, "400"],
+    [`b"GET https://other.example/ HTTP/1.1\\r\\nHost: api.example\\r\\n\\r\\n"`, "421"],
+  ] as const)
+    expect([bytes, await send(bytes)]).toEqual([bytes, `HTTP/1.1 ${status}\n`]);
+  expect(["HTTP/1.1 431\n", "reset\n"]).toContain(await send(`b"${head}A: " + b"x" * 200000 + b"\\r\\n\\r\\n"`));
+  expect(requests).toBe(before);
+  // A sandbox cannot have the rules' fields dropped as fields of the connection.
+  expect(await curl(sandbox, "https://api.example/", { more: ["-H", "Connection: close, x-added"] })).toBe("api.example one null");
+  await unplug(sandbox);
+});
