@@ -1,7 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /** Who causes a change: the holder of an API key or of the admin token, or the server by itself (an expiry, a restart, a sweep). */
-export type Actor = { readonly kind: "key"; readonly id: string } | { readonly kind: "admin" } | { readonly kind: "server" };
+export type Actor = ({ readonly kind: "key"; readonly id: string } | { readonly kind: "admin" } | { readonly kind: "server" }) & {
+  /** The network address of the client. */
+  readonly address?: string;
+};
 
 export const SERVER: Actor = { kind: "server" };
 

@@ -4,6 +4,7 @@ import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { isLimitName, LIMIT_NAMES, type LimitName } from "@boxyard/spec/platform";
 import { z } from "zod";
+import { isNetwork } from "./networks.ts";
 import { otlpHeaders } from "./otlp-headers.ts";
 import { type ProxySettings, parseListed } from "./registry-hosts.ts";
 
@@ -76,6 +77,10 @@ export interface ServerConfig {
   readonly authorities: string;
   /** Who may read `GET /metrics`: holders of an API key, everybody, or nobody. */
   readonly metrics: "key" | "open" | "off";
+  /** Receivers of webhooks that may have addresses that are not public: `[http://]HOST[:PORT]`. */
+  readonly webhookHosts: readonly string[];
+  /** Addresses and networks of proxies whose `X-Forwarded-For` tells the address of a client. */
+  readonly trustedProxies: readonly string[];
   /** PostgreSQL address; SQLite in the data directory without one. Holds a password: never printed. */
   readonly databaseUrl: string | undefined;
 }
@@ -221,6 +226,11 @@ const Env = z.object({
     .regex(/^(machine|none|\/.*)$/, "must be machine, none, or the absolute path of a PEM file or of a directory with such")
     .default("machine"),
   BOXYARD_METRICS: z.enum(["key", "open", "off"]).default("key"),
+  BOXYARD_WEBHOOK_HOSTS: list(
+    (entry) => isListed(entry),
+    "must be HOST or HOST:PORT, each with http:// before it if need be, separated by commas",
+  ),
+  BOXYARD_TRUSTED_PROXIES: list(isNetwork, "must be addresses or networks (10.0.0.0/8), separated by commas"),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
@@ -280,6 +290,8 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     buildSettings: e.BOXYARD_BUILD_SETTINGS,
     authorities: e.BOXYARD_AUTHORITIES,
     metrics: e.BOXYARD_METRICS,
+    webhookHosts: e.BOXYARD_WEBHOOK_HOSTS,
+    trustedProxies: e.BOXYARD_TRUSTED_PROXIES,
     databaseUrl: e.DATABASE_URL,
   };
 }

@@ -70,6 +70,8 @@ import { Templates } from "./templates/templates.ts";
 import { timingsOf } from "./tracing/timings-of.ts";
 import type { Tracer } from "./tracing/tracer.ts";
 import { Volumes } from "./volumes/volumes.ts";
+import { assembleWebhooks } from "./webhooks/assemble.ts";
+import type { WebhookSender } from "./webhooks/sender.ts";
 
 const CREATE_WAIT_MS = 30_000;
 const KEPT_STORE =
@@ -80,6 +82,7 @@ export interface ServerContext extends ApiServices {
   readonly accessLog: AccessLog | undefined;
   readonly tracer: Tracer | undefined;
   readonly store: Store;
+  readonly webhookSender: WebhookSender;
 }
 
 export interface ServerOptions {
@@ -103,6 +106,8 @@ export interface ServerOptions {
   readonly authorities?: Authorities;
   /** What happens to sandboxes that the store does not know; `refuse` by default. */
   readonly orphans?: OrphanPolicy;
+  /** Waits between the attempts of a webhook's delivery, in milliseconds; hours in all by default. */
+  readonly webhookBackoffMs?: readonly number[];
   /** Gives the path of the installable package of the TypeScript client. Without it requests for the package are refused. */
   readonly sdkPackage?: () => Promise<string>;
   /** Gives the directory of the dashboard's files. Without it the dashboard says that the server has none. */
@@ -195,6 +200,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     rollbacks: new RollbackService(serving),
     ...{ tokens, networkLog: new NetworkLog({ driver, sandboxes, clock, logger, instruments }) },
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
+    ...assembleWebhooks({ ...options, store, clock }),
     ...{ secrets, volumes, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
     mcp: new McpFront(() => own.url ?? ""),
   };

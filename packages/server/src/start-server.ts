@@ -11,6 +11,7 @@ import type { Meters } from "./metrics/meters.ts";
 import type { MetricWriter } from "./metrics/metric-writer.ts";
 import { type Module, Modules } from "./modules.ts";
 import { openStore } from "./open-store.ts";
+import { clientAddressOf } from "./proxy/client-address.ts";
 import { Front, type FrontOptions } from "./proxy/front.ts";
 import type { RouteTable } from "./proxy/route-table.ts";
 import type { Retention } from "./retention/retention.ts";
@@ -73,6 +74,8 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   const made = await makeServices(options, store, placement, clock);
   const { context, engine, routes, adopt, sampler, liveness, sweep } = made;
   await modules.start("logs", { start: () => made.sandboxLogs.start(), stop: () => made.sandboxLogs.close() });
+  const { webhookSender } = context;
+  await modules.start("webhooks", { start: () => webhookSender.start(), stop: () => webhookSender.stop() });
   const adoption = await modules.start("adoption", { start: adopt, stop: () => engine.close() });
   await modules.start("volumes", { start: () => made.volumes.recover() });
   await modules.start("operations", { start: () => made.operations.recover() });
@@ -137,7 +140,10 @@ function frontModule({ own, context }: Services, listening: FrontOptions): Modul
   };
 }
 
-const frontSettings = ({ listen, tls, peerTimeoutSeconds }: ServerConfig) => ({ ...listen, tls, peerLimitMs: peerTimeoutSeconds * 1000 });
+const frontSettings = ({ listen, tls, peerTimeoutSeconds, trustedProxies }: ServerConfig) => ({
+  ...{ ...listen, tls, peerLimitMs: peerTimeoutSeconds * 1000 },
+  clientAddress: clientAddressOf(trustedProxies),
+});
 
 /** Where a client on this machine reaches the server. */
 function urlOf(hostname: string, port: number): string {

@@ -29,6 +29,7 @@ import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
 import { mountVolumeContent, type VolumeContentServices } from "./volumes/content.ts";
 import { mountVolumes, type VolumeServices } from "./volumes/index.ts";
+import { mountWebhooks, type WebhookServices } from "./webhooks/index.ts";
 
 /** The services that the platform API calls; each handler gets those of its resource. */
 export interface ApiServices
@@ -42,6 +43,7 @@ export interface ApiServices
     EventServices,
     Pick<NodeServices, "nodes" | "run">,
     SecretServices,
+    WebhookServices,
     DashboardServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
@@ -71,6 +73,7 @@ export function createApp(context: ApiServices): Api {
   mountMetrics(app, context);
   mountEvents(app, context);
   mountSecrets(app, context);
+  mountWebhooks(app, context);
   mountVolumes(app, context);
   mountVolumeContent(app, context);
   mountDashboard(app, context);

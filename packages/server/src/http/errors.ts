@@ -38,6 +38,7 @@ const PUBLIC_REASONS = new Set([
   "team_limit",
   "secret_exists",
   "secret_limit_reached",
+  "webhook_limit_reached",
   "sandbox_name_taken",
   "sandbox_replaced",
   "sandbox_in_setup",

@@ -35,7 +35,7 @@ const PLAIN: ReadonlySet<string> = new Set(
   dnsServers rules requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
   onBuildDone startCmd readyCmd restrictions startFromMemory stages reference registry scopes expiresAt slug state order startedAfter limit start
   metric to action end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources
-  dockerfile value port expires idleTimeout retention maxResources verdict`.split(/\s+/),
+  dockerfile value port expires idleTimeout retention maxResources verdict url enabled signatureSecret deliveries offset orderAsc types events`.split(/\s+/),
 );
 
 let s: TestServer;
@@ -68,14 +68,28 @@ beforeAll(async () => {
     const key = (await call("POST", "/api-keys", { name: "ci" })).body;
     const token = (await call("POST", "/access-tokens", { name: "cli" })).body;
     const secret = (await call("POST", "/secrets", { name: `secret-of-${hidden}`, value: `value of ${hidden}` })).body;
+    const hook = { name: hidden, url: "https://hooks.example/x", events: ["build"], enabled: false };
+    const webhook = (await call("POST", "/events/webhooks", hook)).body;
     const page = (await call("GET", "/v2/sandboxes?limit=1")).headers.get("x-next-token") ?? "";
-    return { sandbox, snapshot, template, volume, secret, key, token, page };
+    return { sandbox, snapshot, template, volume, secret, webhook, key, token, page };
   };
   const theirs = await have(as(victim.headers), "theirs-alone");
   const mine = await have(as(attacker), "mine");
-  const { sandbox, snapshot, template, volume, secret, key, token } = theirs;
+  const { sandbox, snapshot, template, volume, secret, webhook, key, token } = theirs;
   secrets.push(sandbox.sandboxID, sandbox.envdAccessToken, template.templateID, template.buildID, volume.volumeID, volume.token);
-  secrets.push(key.id, key.key, token.id, token.token, victim.teamID, victim.key, secret.secretID, "theirs-alone", "victim/");
+  secrets.push(
+    key.id,
+    key.key,
+    token.id,
+    token.token,
+    victim.teamID,
+    victim.key,
+    secret.secretID,
+    webhook.id,
+    webhook.signatureSecret,
+    "theirs-alone",
+    "victim/",
+  );
   const templateId = snapshot.snapshotID.split(":")[0] as string;
   Object.assign(references, {
     sandboxID: { theirs: sandbox.sandboxID, unknown: "i00000000000000000000" },
@@ -87,6 +101,7 @@ beforeAll(async () => {
     volumeID: { theirs: volume.volumeID, unknown: crypto.randomUUID() },
     volume: { theirs: volume.volumeID, unknown: crypto.randomUUID() },
     secretID: { theirs: secret.secretID, unknown: "sec_00000000000000000000" },
+    webhookID: { theirs: webhook.id, unknown: crypto.randomUUID() },
     apiKeyID: { theirs: key.id, unknown: crypto.randomUUID() },
     accessTokenID: { theirs: token.id, unknown: crypto.randomUUID() },
     team: { theirs: victim.teamID, unknown: crypto.randomUUID() },
@@ -117,13 +132,14 @@ beforeAll(async () => {
   Object.assign(own, {
     volumeID: mine.volume.volumeID,
     secretID: mine.secret.secretID,
+    webhookID: mine.webhook.id,
     apiKeyID: mine.key.id,
     accessTokenID: mine.token.id,
     hash: "a".repeat(64),
     tag: "default",
   });
   theirLists = async () => {
-    const lists = ["/v2/sandboxes", "/templates", "/snapshots", "/volumes", "/secrets", "/api-keys", "/access-tokens"];
+    const lists = ["/v2/sandboxes", "/templates", "/snapshots", "/volumes", "/secrets", "/events/webhooks", "/api-keys", "/access-tokens"];
     const detail = `/sandboxes/${sandbox.sandboxID}`;
     const found = await Promise.all([...lists, detail].map(async (path) => (await s.call("GET", path, undefined, victim.headers)).body));
     // The times of last use are of the calls of this function, and the use of a sandbox grows by itself.
@@ -179,6 +195,7 @@ const BODIES: Readonly<Record<string, object>> = {
   "post /access-tokens": { name: "more" },
   "post /secrets": { name: "more", value: "x" },
   "post /secrets/{secretID}": { value: "x" },
+  "post /events/webhooks": { name: "more", url: "https://hooks.example/y", events: ["*"], enabled: false },
   "post /volumes": { name: "more", sizeMB: 8 },
   "post /boxyard/templates/{templateID}/push": { reference: "localhost:1/a" },
   "post /v2/templates/{templateID}/builds/{buildID}": { steps: [] },

@@ -63,7 +63,7 @@ export async function mcp(request: Request, call: ApiCall, services: McpServices
   const body = request.method === "POST" ? readJson(await call.body(MAX_BODY_BYTES)) : undefined;
   const sessions = await services.mcp.load();
   const client = { keyId: caller.keyId, apiKey, publicUrl: publicUrl(services.config, header) };
-  return actAs(actorOf(caller), () => sessions.handle(request, client, body));
+  return actAs(actorOf(caller, call.address), () => sessions.handle(request, client, body));
 }
 
 /**

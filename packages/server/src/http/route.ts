@@ -79,7 +79,7 @@ export function mount<R extends RouteConfig & Declared, C extends { readonly cre
       isKept = true;
     };
     const input = { body, query, caller, param, header, signal: c.req.raw.signal, call: c.env, outliveKey } as Input<BodyOf<R>, QueryOf<R>>;
-    return actAs(actorOf(caller), () => handler(input, services));
+    return actAs(actorOf(caller, c.env.address), () => handler(input, services));
   });
 }
 
@@ -90,7 +90,8 @@ const factsOf = ({ kind, keyId, teamId }: Caller): AccessFacts => ({
 });
 
 /** What events name as the cause of the changes that a caller makes. */
-export function actorOf({ kind, keyId }: Caller): Actor {
+export function actorOf({ kind, keyId }: Caller, address: string): Actor {
   if (kind === "anyone") return SERVER;
-  return kind === "admin" ? { kind } : { kind: "key", id: keyId };
+  const from = address === "" ? {} : { address };
+  return kind === "admin" ? { kind, ...from } : { kind: "key", id: keyId, ...from };
 }

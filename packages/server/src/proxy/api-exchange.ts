@@ -1,17 +1,11 @@
 import { AppError, later } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import {
-  ByteBuilder,
-  ChunkedDecoder,
-  type ClientConnection,
-  type Exchange,
-  ownResponse,
-  type RequestHead,
-  wantsContinue,
-} from "@boxyard/http1";
+import { ChunkedDecoder, type ClientConnection, type Exchange, ownResponse, type RequestHead, wantsContinue } from "@boxyard/http1";
 import { CORS, jsonResponse } from "./answers.ts";
 import type { AccessFacts, ApiCall, ApiHandler } from "./api-call.ts";
+import { BodyCollector } from "./body-collector.ts";
 import { BodyStream, tooLarge } from "./body-stream.ts";
+import type { ClientAddress } from "./client-address.ts";
 
 /** A client whose body pauses for longer is cut off. Bodies of the API are small. */
 const BODY_IDLE_MS = 30_000;
@@ -28,6 +22,8 @@ const STALL_MS = 120_000;
 export interface ApiExchangeOptions {
   readonly api: ApiHandler;
   readonly logger: Logger;
+  /** Tells the client's address; by default it is that of the connection. */
+  readonly clientAddress?: ClientAddress;
 }
 
 /** A request to the platform API: its body is read when the handler asks for it. */
@@ -49,7 +45,8 @@ export class ApiExchange implements Exchange, ApiCall {
   constructor(request: RequestHead, client: ClientConnection, options: ApiExchangeOptions) {
     this.request = request;
     this.client = client;
-    this.address = client.connection.remoteAddress;
+    const peer = client.connection.remoteAddress;
+    this.address = options.clientAddress?.(peer, request.fields.get("x-forwarded-for")) ?? peer;
     this.options = options;
     this.decoder = request.framing.kind === "chunked" ? new ChunkedDecoder() : undefined;
   }
@@ -233,51 +230,3 @@ const invalidHost = () =>
     status: 400,
     headers: { "Content-Type": "application/json; charset=utf-8" },
   });
-
-/** Collects a body in one buffer. */
-class BodyCollector {
-  private readonly bytes = new ByteBuilder();
-  private readonly result = Promise.withResolvers<Buffer>();
-  private maxBytes = Number.POSITIVE_INFINITY;
-  private complete = false;
-
-  constructor() {
-    // A handler that never asks for the body must not leave an unhandled rejection.
-    this.result.promise.catch(() => {});
-  }
-
-  get isComplete(): boolean {
-    return this.complete;
-  }
-
-  /** What has come so far; a `whole` of later gets only the rest. */
-  take(): Buffer {
-    return this.bytes.take();
-  }
-
-  whole(maxBytes: number): Promise<Buffer> {
-    this.maxBytes = maxBytes;
-    this.check();
-    return this.result.promise;
-  }
-
-  push(part: Buffer): void {
-    if (this.bytes.byteLength > this.maxBytes) return;
-    this.bytes.append(part);
-    this.check();
-  }
-
-  end(): void {
-    this.complete = true;
-    this.check();
-  }
-
-  fail(error: unknown): void {
-    this.result.reject(error);
-  }
-
-  private check(): void {
-    if (this.bytes.byteLength > this.maxBytes) this.result.reject(tooLarge(this.maxBytes));
-    else if (this.complete && this.maxBytes !== Number.POSITIVE_INFINITY) this.result.resolve(this.bytes.take());
-  }
-}

@@ -21,7 +21,7 @@ import {
   redirectResponse,
 } from "./answers.ts";
 import type { ApiHandler } from "./api-call.ts";
-import { ApiExchange } from "./api-exchange.ts";
+import { ApiExchange, type ApiExchangeOptions } from "./api-exchange.ts";
 import { CLIENT_FIELDS, dispatch, type SandboxTarget } from "./dispatch.ts";
 import { type MethodProblem, methodProblem } from "./methods.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
@@ -43,7 +43,7 @@ const SWEEP_MS = 1000;
 const SWEEPS_PER_LOOK = 5;
 const PEER_LIMIT_MS = 60_000;
 
-export interface FrontOptions {
+export interface FrontOptions extends Pick<ApiExchangeOptions, "clientAddress"> {
   readonly hostname: string;
   /** 0: any free port. */
   readonly port: number;

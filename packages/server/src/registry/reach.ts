@@ -18,6 +18,8 @@ export interface ReachOptions {
   readonly lookup?: NameLookup;
   /** Addresses of this machine, which do not count as public; those of its interfaces by default. */
   readonly ownAddresses?: () => readonly string[];
+  /** Words for its errors; those of registries by default. */
+  readonly purpose?: { readonly verb: string; readonly thing: string; readonly setting: string };
 }
 
 /**
@@ -31,6 +33,7 @@ export class Reach {
   private readonly proxy: ProxySettings;
   private readonly lookup: NameLookup;
   private readonly ownAddresses: () => readonly string[];
+  private readonly purpose: NonNullable<ReachOptions["purpose"]>;
 
   constructor(options: ReachOptions = {}) {
     this.listed = (options.privateRegistries ?? []).map(parseListed);
@@ -38,6 +41,7 @@ export class Reach {
     this.proxy = options.proxy ?? { noProxy: "" };
     this.lookup = options.lookup ?? machineLookup;
     this.ownAddresses = options.ownAddresses ?? interfaceAddresses;
+    this.purpose = options.purpose ?? { verb: "fetched from", thing: "a registry", setting: "BOXYARD_PRIVATE_REGISTRIES" };
   }
 
   /** The scheme of a registry: `https`, except for registries that the operator has listed without TLS. */
@@ -52,15 +56,9 @@ export class Reach {
    * `unavailable`, reason `registry_unreachable`, for a name without addresses.
    */
   async addressesOf(url: URL, from: string, signal: AbortSignal): Promise<readonly string[] | undefined> {
-    const entry = this.entryOf(url);
-    if (entry && this.entryOf(new URL(`https://${from}/`)) && url.protocol === (entry.plain ? "http:" : "https:")) return undefined;
-    if (url.protocol !== "https:") throw this.refused(url, "its address does not use TLS");
-    // A name with a dot at the end means the same host.
-    const host = url.hostname.replace(/^\[|\]$|\.$/g, "");
+    if (this.checkName(url, from) === "listed" || this.proxyOf(url) !== undefined) return undefined;
+    const host = hostOf(url);
     const isName = isIP(host) === 0;
-    if (isName ? isLoopback(host) || host.endsWith(".localhost") : !this.isPublic(host))
-      throw this.refused(url, "it is not a public address");
-    if (this.proxyOf(url) !== undefined) return undefined;
     // The resolution of a name may take long and cannot be cancelled.
     const addresses = isName ? await unlessAborted(this.lookup(host), signal) : [host];
     if (addresses.length === 0) {
@@ -69,6 +67,17 @@ export class Reach {
     const allowed = addresses.filter((address) => this.isPublic(address));
     if (allowed.length === 0) throw this.refused(url, "it is not in a public network");
     return allowed;
+  }
+
+  /** The part of `addressesOf` that looks no name up: whether the operator has listed the host. */
+  checkName(url: URL, from: string): "listed" | "unlisted" {
+    const entry = this.entryOf(url);
+    if (entry && this.entryOf(new URL(`https://${from}/`)) && url.protocol === (entry.plain ? "http:" : "https:")) return "listed";
+    if (url.protocol !== "https:") throw this.refused(url, "its address does not use TLS");
+    const host = hostOf(url);
+    if (isIP(host) === 0 ? isLoopback(host) || host.endsWith(".localhost") : !this.isPublic(host))
+      throw this.refused(url, "it is not a public address");
+    return "unlisted";
   }
 
   /** The proxy for `url`; undefined without one. Loopback addresses are reached without a proxy. */
@@ -103,11 +112,14 @@ export class Reach {
   private refused(url: URL, why: string): AppError {
     return new AppError(
       "permission_denied",
-      `Nothing is fetched from ${url.host.slice(0, 200)}: ${why}. The operator of this server can allow a registry there with BOXYARD_PRIVATE_REGISTRIES`,
+      `Nothing is ${this.purpose.verb} ${url.host.slice(0, 200)}: ${why}. The operator of this server can allow ${this.purpose.thing} there with ${this.purpose.setting}`,
       { reason: "registry_not_allowed" },
     );
   }
 }
+
+/** A name with a dot at the end means the same host. */
+const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$|\.$/g, "");
 
 /**
  * The part of a host name that one owner has: two labels, or three below a country's short second level (`a.co.uk`). The list of public suffixes

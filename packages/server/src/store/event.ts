@@ -1,7 +1,7 @@
 import type { TeamId } from "@boxyard/core";
 import type { Actor } from "../actor.ts";
 
-export type EventTarget = "sandbox" | "template" | "build" | "tag" | "key" | "team" | "volume" | "checkpoint" | "secret";
+export type EventTarget = "sandbox" | "template" | "build" | "tag" | "key" | "team" | "volume" | "checkpoint" | "secret" | "webhook";
 
 /** Values by name. Secrets are left out; of large values only the names are there (`changed`). */
 export type EventDetail = Readonly<Record<string, unknown>>;
@@ -39,6 +39,8 @@ export interface EventStore {
   read(after: number, limit: number): Promise<StoreEvent[]>;
   /** Events of a team after a cursor, in order. */
   readOf(teamId: TeamId, after: number, limit: number, filter?: EventFilter): Promise<StoreEvent[]>;
+  /** Events of a team before a cursor, newest first. */
+  readBackOf(teamId: TeamId, before: number, limit: number, filter?: EventFilter): Promise<StoreEvent[]>;
   /** Calls `listener` after each commit of this process that wrote events, with their actions; the returned function ends that. */
   subscribe(listener: (actions: readonly string[]) => void): () => void;
   /** The cursor of the newest event; 0 if there was none. */

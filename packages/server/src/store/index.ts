@@ -1,5 +1,6 @@
 export type { CheckpointHolder } from "./checkpoint-references.ts";
 export type { CheckpointRecord, NewCheckpoint } from "./checkpoint-rows.ts";
+export type { DeliveryRecord, NewDelivery } from "./delivery-rows.ts";
 export * from "./event.ts";
 export type { IdempotencyRecord } from "./idempotency-rows.ts";
 export type * from "./metric-store.ts";
@@ -15,3 +16,4 @@ export type { StoreLock } from "./store-lock.ts";
 export type { TeamHoldings, TeamRecord } from "./team-rows.ts";
 export * from "./template-store.ts";
 export type { VolumeRecord } from "./volume-rows.ts";
+export type { WebhookRecord } from "./webhook-rows.ts";

@@ -17,6 +17,7 @@ export async function insertEvents(tx: SQL, events: readonly NewEvent[], actor: 
     cursor: first + index,
     at,
     actor: actor.kind === "key" ? `key:${actor.id}` : actor.kind,
+    address: actor.address ?? null,
     action: action as string,
     target_id: targetId,
     team_id: (teamId ?? null) as string | null,

@@ -249,4 +249,19 @@ export const MIGRATIONS: readonly Migration[] = [
       "CREATE TABLE retention_notices (kind TEXT NOT NULL, id TEXT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (kind, id))",
     ],
   },
+  {
+    version: 21,
+    name: "webhooks, addresses of actors",
+    statements: [
+      "ALTER TABLE events ADD COLUMN address TEXT",
+      // The secret is sealed with the key of the data directory (`webhook-rows.ts`).
+      `CREATE TABLE webhooks (id TEXT PRIMARY KEY, team_id TEXT NOT NULL, name TEXT NOT NULL, url TEXT NOT NULL, events TEXT NOT NULL,
+        enabled INTEGER NOT NULL, secret TEXT NOT NULL, created_at BIGINT NOT NULL)`,
+      "CREATE INDEX webhooks_by_team ON webhooks (team_id)",
+      `CREATE TABLE webhook_deliveries (id TEXT PRIMARY KEY, webhook_id TEXT NOT NULL, cursor BIGINT NOT NULL, type TEXT NOT NULL, body TEXT NOT NULL,
+        state TEXT NOT NULL, attempts BIGINT NOT NULL, due_at BIGINT NOT NULL, created_at BIGINT NOT NULL, answer TEXT, UNIQUE (webhook_id, cursor))`,
+      "CREATE INDEX webhook_deliveries_due ON webhook_deliveries (state, due_at)",
+      "CREATE INDEX webhook_deliveries_of ON webhook_deliveries (webhook_id, state, cursor)",
+    ],
+  },
 ];

@@ -23,8 +23,7 @@ export class SqlEventStore implements EventStore {
   async readOf(teamId: TeamId, after: number, limit: number, { action = "", targetId }: EventFilter = {}): Promise<StoreEvent[]> {
     const { sql } = this.session;
     if (targetId !== undefined) {
-      // Kinds of targets and actions are words: no character of theirs means something else in LIKE.
-      const like = action.includes(".") ? action : action === "" ? "%" : `${action}.%`;
+      const like = likeOf(action);
       const rows = await sql`SELECT * FROM events WHERE target_id = ${targetId} AND cursor > ${after} AND team_id = ${teamId}
         AND action LIKE ${like} ORDER BY cursor LIMIT ${limit}`;
       return (rows as Row[]).map(eventOf);
@@ -65,6 +64,18 @@ export class SqlEventStore implements EventStore {
     return rows.map((row) => text(row.action));
   }
 
+  async readBackOf(teamId: TeamId, before: number, limit: number, { action = "", targetId }: EventFilter = {}): Promise<StoreEvent[]> {
+    const { sql } = this.session;
+    const like = likeOf(action);
+    const rows =
+      targetId === undefined
+        ? await sql`SELECT * FROM events WHERE team_id = ${teamId} AND cursor < ${before} AND action LIKE ${like}
+            ORDER BY cursor DESC LIMIT ${limit}`
+        : await sql`SELECT * FROM events WHERE target_id = ${targetId} AND cursor < ${before} AND team_id = ${teamId} AND action LIKE ${like}
+            ORDER BY cursor DESC LIMIT ${limit}`;
+    return (rows as Row[]).map(eventOf);
+  }
+
   subscribe(listener: (actions: readonly string[]) => void): () => void {
     return this.session.committed.subscribe(listener);
   }
@@ -98,13 +109,16 @@ export class SqlEventStore implements EventStore {
   }
 }
 
+/** Kinds of targets and actions are words: no character of theirs means something else in LIKE. */
+const likeOf = (action: string) => (action.includes(".") ? action : action === "" ? "%" : `${action}.%`);
+
 function eventOf(row: Row): StoreEvent {
   const before = row.old_values === null ? undefined : (JSON.parse(text(row.old_values)) as EventDetail);
   const after = row.new_values === null ? undefined : (JSON.parse(text(row.new_values)) as EventDetail);
   return {
     cursor: num(row.cursor),
     at: num(row.at),
-    actor: actorOf(text(row.actor)),
+    actor: { ...actorOf(text(row.actor)), ...(row.address === null ? {} : { address: text(row.address) }) },
     action: text(row.action) as StoreEvent["action"],
     targetId: text(row.target_id),
     ...(row.team_id === null ? {} : { teamId: text(row.team_id) as TeamId }),

@@ -1,6 +1,7 @@
 import { type Clock, newTeamId, type SandboxId, type SandboxState, systemClock, type TeamId } from "@boxyard/core";
 import { SQL } from "bun";
 import { CheckpointRows } from "./checkpoint-rows.ts";
+import { DeliveryRows } from "./delivery-rows.ts";
 import { claimKey, type IdempotencyRecord } from "./idempotency-rows.ts";
 import { KeyRows } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
@@ -26,6 +27,7 @@ import { lockStore, NO_LOCK, type StoreLock } from "./store-lock.ts";
 import { nameOf, type StorePlace } from "./store-place.ts";
 import { TeamRows } from "./team-rows.ts";
 import { VolumeRows } from "./volume-rows.ts";
+import { WebhookRows } from "./webhook-rows.ts";
 
 /** Most records that one call of `pruneSandboxes` removes; the next round of the sweep removes more. Also the ids of one query. */
 const PRUNED_AT_ONCE = 1000;
@@ -50,6 +52,8 @@ export class SqlStore implements Store {
   readonly keys: KeyRows;
   readonly secrets: SecretRows;
   readonly retention: RetentionRows;
+  readonly webhooks: WebhookRows;
+  readonly deliveries: DeliveryRows;
   readonly operations: OperationRows;
   readonly metrics: SqlMetricStore;
   readonly health: StoreHealth;
@@ -73,6 +77,8 @@ export class SqlStore implements Store {
     this.keys = new KeyRows(session);
     this.secrets = new SecretRows(session, parts.sealing);
     this.retention = new RetentionRows(session, parts.clock);
+    this.webhooks = new WebhookRows(session, parts.sealing);
+    this.deliveries = new DeliveryRows(session);
     this.operations = new OperationRows(session, this.node);
     this.metrics = new SqlMetricStore(session, this.node);
   }

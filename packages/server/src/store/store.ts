@@ -1,5 +1,6 @@
 import type { Clock, SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import type { CheckpointRows } from "./checkpoint-rows.ts";
+import type { DeliveryRows } from "./delivery-rows.ts";
 import type { EventStore } from "./event.ts";
 import type { IdempotencyRecord } from "./idempotency-rows.ts";
 import type { KeyRows } from "./key-rows.ts";
@@ -14,6 +15,7 @@ import type { StoreLock } from "./store-lock.ts";
 import type { TeamRows } from "./team-rows.ts";
 import type { TemplateStore } from "./template-store.ts";
 import type { VolumeRows } from "./volume-rows.ts";
+import type { WebhookRows } from "./webhook-rows.ts";
 
 /**
  * What must survive the server. Each method takes effect, with its event, as a whole or not at all; `transaction` does the same for several
@@ -26,7 +28,7 @@ export interface Store {
    */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 
-  /** An event for each change of a sandbox, template, build, tag, key, team, volume, checkpoint or secret. Counters and times of last use have no events. */
+  /** An event for each change of a sandbox, template, build, tag, key, team, volume, checkpoint, secret or webhook. Counters and times of last use have no events. */
   readonly events: EventStore;
 
   /** Whether the store takes changes now. */
@@ -56,6 +58,9 @@ export interface Store {
 
   /** The secrets of teams. */
   readonly secrets: Pick<SecretRows, keyof SecretRows>;
+  /** Webhooks, and what is on its way to them. */
+  readonly webhooks: Pick<WebhookRows, keyof WebhookRows>;
+  readonly deliveries: Pick<DeliveryRows, keyof DeliveryRows>;
 
   /** Deletions by rules that were announced. */
   readonly retention: Pick<RetentionRows, keyof RetentionRows>;

@@ -77,7 +77,7 @@ export class TeamRows {
     return { sandboxes: num(row?.sandboxes), templates: num(row?.templates), volumes: num(row?.volumes) };
   }
 
-  /** Removes a team that has nothing but its keys and secrets, which go with it. Returns the ids of the keys; undefined when it still has something. */
+  /** Removes a team that has nothing but its keys, secrets and webhooks, which go with it. Returns the ids of the keys; undefined when it still has something. */
   async remove(id: TeamId): Promise<string[] | undefined> {
     return this.session.transaction(async (tx) => {
       const [row] = (await tx.sql`DELETE FROM teams WHERE id = ${id}
@@ -88,6 +88,8 @@ export class TeamRows {
       const keys = (await tx.sql`DELETE FROM api_keys WHERE team_id = ${id} RETURNING id`) as Row[];
       await tx.sql`DELETE FROM idempotency WHERE team_id = ${id}`;
       await tx.sql`DELETE FROM secrets WHERE team_id = ${id}`;
+      await tx.sql`DELETE FROM webhook_deliveries WHERE webhook_id IN (SELECT id FROM webhooks WHERE team_id = ${id})`;
+      await tx.sql`DELETE FROM webhooks WHERE team_id = ${id}`;
       tx.record({ action: "team.removed", targetId: id, teamId: id, before: { slug: text(row.slug), name: text(row.name) } });
       return keys.map((key) => text(key.id));
     });

@@ -39,6 +39,7 @@ export interface TestServerOptions {
   /** Gives the directory of the dashboard's files. */
   readonly dashboardFiles?: () => Promise<string>;
   readonly elsewhere?: ServerOptions["elsewhere"];
+  readonly webhookBackoffMs?: readonly number[];
 }
 
 const document = new DocumentCheck(platformDocument());
@@ -78,7 +79,7 @@ export class TestServer {
     }
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
     const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer, startObserver, agentLimitMs, stepGraceMs, orphans, elsewhere, dashboardFiles } = options;
+    const { clock, observer, startObserver, agentLimitMs, stepGraceMs, orphans, elsewhere, dashboardFiles, webhookBackoffMs } = options;
     const { logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
@@ -93,6 +94,7 @@ export class TestServer {
       ...(orphans && { orphans }),
       ...(dashboardFiles && { dashboardFiles }),
       ...(elsewhere && { elsewhere }),
+      ...(webhookBackoffMs && { webhookBackoffMs }),
     });
     return new TestServer(server, world, config);
   }

@@ -24,4 +24,20 @@ export const ADDRESS_SETTINGS = [
     default: "BOXYARD_API_URL",
     meaning: "Where clients reach the agents and ports of sandboxes, when that is not the address of the API.",
   },
+  {
+    name: "BOXYARD_WEBHOOK_HOSTS",
+    form: "list",
+    usedBy: "server",
+    default: "none",
+    meaning:
+      "Receivers of webhooks on this machine or in a private network, comma-separated: HOST or HOST:PORT; with http:// before it, without TLS. Others must be public, with TLS.",
+  },
+  {
+    name: "BOXYARD_TRUSTED_PROXIES",
+    form: "list",
+    usedBy: "server",
+    default: "none",
+    meaning:
+      "Addresses or networks of the proxies before the server, comma-separated: of their requests X-Forwarded-For tells the client's address, which events name.",
+  },
 ] as const satisfies readonly Setting[];

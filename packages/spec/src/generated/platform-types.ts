@@ -721,6 +721,7 @@ export type Event = {
   readonly actor: {
     readonly kind: "key" | "admin" | "server";
     readonly keyID?: string | undefined;
+    readonly address?: string | undefined;
   };
   readonly before?: Readonly<Record<string, unknown>> | undefined;
   readonly after?: Readonly<Record<string, unknown>> | undefined;
@@ -778,6 +779,83 @@ export type NewSecret = {
 export type SecretUpdate = {
   readonly value: string;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+};
+
+export type SandboxLifecycleEvent = {
+  readonly version: "v2";
+  readonly id: string;
+  readonly type: "sandbox.lifecycle.created" | "sandbox.lifecycle.updated" | "sandbox.lifecycle.paused" | "sandbox.lifecycle.resumed" | "sandbox.lifecycle.checkpointed" | "sandbox.lifecycle.killed";
+  readonly timestamp: string;
+  readonly event_category: "lifecycle";
+  readonly event_label: string;
+  readonly event_data: {
+    readonly sandbox_metadata?: Readonly<Record<string, string>> | undefined;
+    readonly execution?: {
+      readonly started_at: string;
+      readonly vcpu_count: number;
+      readonly memory_mb: number;
+      readonly execution_time: number;
+    } | undefined;
+    readonly set_timeout?: string | undefined;
+  };
+  readonly sandbox_id: string;
+  readonly sandbox_execution_id: string;
+  readonly sandbox_template_id: string;
+  readonly sandbox_build_id: string;
+  readonly sandbox_team_id: string;
+};
+
+export type CreatedWebhook = {
+  readonly id: string;
+  readonly teamId: string;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly enabled: boolean;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly signatureSecret?: string | undefined;
+};
+
+export type WebhookCreate = {
+  readonly name: string;
+  readonly url: string;
+  readonly enabled?: boolean | undefined;
+  readonly events: readonly string[];
+  readonly signatureSecret?: string | undefined;
+};
+
+export type Webhook = {
+  readonly id: string;
+  readonly teamId: string;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly enabled: boolean;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly waiting: number;
+  readonly dead: number;
+};
+
+export type WebhookUpdate = {
+  readonly name?: string | undefined;
+  readonly url?: string | undefined;
+  readonly enabled?: boolean | undefined;
+  readonly events?: readonly string[] | undefined;
+  readonly signatureSecret?: string | undefined;
+};
+
+export type WebhookDelivery = {
+  readonly id: string;
+  readonly type: string;
+  readonly state: "waiting" | "dead";
+  readonly attempts: number;
+  readonly createdAt: string;
+  readonly nextAttemptAt?: string | undefined;
+  readonly lastAnswer?: string | undefined;
+};
+
+export type WebhookResend = {
+  readonly deliveries?: readonly string[] | undefined;
 };
 
 export type TemplateBuildFileUpload = {

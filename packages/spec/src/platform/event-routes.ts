@@ -13,7 +13,7 @@ export const PlatformEvent = z
     timestamp: z.iso.datetime(),
     action: z.string().meta({ description: "The target and what has become of it: `sandbox.running`, `build.error`, `key.revoked`" }),
     targetID: z.string(),
-    actor: z.object({ kind: z.enum(["key", "admin", "server"]), keyID: z.string().optional() }),
+    actor: z.object({ kind: z.enum(["key", "admin", "server"]), keyID: z.string().optional(), address: z.string().optional() }),
     before: Detail.optional().meta({ description: "The old values of what has changed, where they are known" }),
     after: Detail.optional().meta({ description: "The new values" }),
   })

@@ -21,3 +21,4 @@ export * from "./tag-history.ts";
 export { type AdminTeam, isLimitName, LIMIT_NAMES, type LimitName, type OwnTeam } from "./team-routes.ts";
 export * from "./template.ts";
 export * from "./volume-routes.ts";
+export * from "./webhook-routes.ts";

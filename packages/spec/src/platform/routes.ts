@@ -21,6 +21,7 @@ import { tagHistoryRoutes } from "./tag-history.ts";
 import { teamRoutes } from "./team-routes.ts";
 import { templateRoutes } from "./template-routes.ts";
 import { volumeRoutes } from "./volume-routes.ts";
+import { webhookRoutes } from "./webhook-routes.ts";
 
 const tags = ["Sandboxes"];
 
@@ -194,6 +195,7 @@ export const routes = {
   ...eventRoutes,
   ...volumeRoutes,
   ...secretRoutes,
+  ...webhookRoutes,
   ...buildRoutes,
   ...imageRoutes,
   ...tagHistoryRoutes,

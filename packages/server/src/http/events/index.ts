@@ -1,8 +1,9 @@
 import { AppError } from "@boxyard/core";
-import { type PlatformEvent, routes } from "@boxyard/spec/platform";
+import { routes } from "@boxyard/spec/platform";
 import type { EventFeed } from "../../feed/event-feed.ts";
+import { present } from "../../feed/public-event.ts";
 import type { Credentials } from "../../keys/credentials.ts";
-import type { EventDetail, EventFilter, StoreEvent } from "../../store/index.ts";
+import type { EventFilter } from "../../store/index.ts";
 import { json } from "../responses.ts";
 import { type Api, mount, type RouteHandler } from "../route.ts";
 
@@ -36,66 +37,6 @@ function lastEventOf(text: string | undefined): number | undefined {
   if (text === undefined || text === "") return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new AppError("invalid_argument", "Last-Event-ID: must be the id of an event", { reason: "invalid_cursor" });
-}
-
-/** Members of the old and new values that holders of the scope `read` may see. What else events have may hold what users keep secret. */
-const SHOWN: ReadonlySet<string> = new Set([
-  ...[
-    "state",
-    "reason",
-    "alias",
-    "templateId",
-    "owner",
-    "resources",
-    "startedAt",
-    "endAt",
-    "endedAt",
-    "incarnation",
-    "usage",
-    "pauseMode",
-    "pauseCause",
-    "idleMs",
-    "deleteAt",
-    "retention",
-    "maxResources",
-    "internetAccess",
-  ],
-  ...[
-    "name",
-    "status",
-    "tag",
-    "tags",
-    "public",
-    "isPublic",
-    "buildId",
-    "kind",
-    "scopes",
-    "hint",
-    "sizeBytes",
-    "node",
-    "memory",
-    "bytes",
-    "changed",
-    "version",
-  ],
-]);
-
-function shown(detail: EventDetail | undefined): EventDetail | undefined {
-  const entries = Object.entries(detail ?? {}).filter(([name]) => SHOWN.has(name));
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
-}
-
-function present({ cursor, at, action, targetId, actor, before, after }: StoreEvent): PlatformEvent {
-  const [old, now] = [shown(before), shown(after)];
-  return {
-    id: cursor,
-    timestamp: new Date(at).toISOString(),
-    action,
-    targetID: targetId,
-    actor: actor.kind === "key" ? { kind: "key", keyID: actor.id } : { kind: actor.kind },
-    ...(old && { before: old }),
-    ...(now && { after: now }),
-  };
 }
 
 export function mountEvents(app: Api, services: EventServices): void {
