@@ -71,6 +71,28 @@ test("a server.json whose pid belongs to another process now is ignored, and tha
   bystander.kill();
 }, 60_000);
 
+test("key rotate-store: refused beside a server; afterwards what the old key had sealed is there", async () => {
+  await boxyard(["up", "-d"]);
+  const name = `rotated-${crypto.randomUUID().slice(0, 8)}`;
+  expect((await boxyard(["secret", "create", name], { stdin: "value-of-before" })).exitCode).toBe(0);
+  const box = (await boxyard(["sandbox", "create", "-e", "KEPT=of-before"])).stdout.trim();
+  const refused = await boxyard(["key", "rotate-store"]);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("Another server is working")]);
+  const before = readFileSync(join(config.dataDir, "store-key"), "utf8");
+  const rotated = await boxyard(["down"]).then(() => boxyard(["key", "rotate-store"]));
+  expect([rotated.exitCode, rotated.stdout]).toEqual([0, expect.stringMatching(/^The store has another key; \d+ texts were sealed anew\.\n$/)]);
+  expect(readFileSync(join(config.dataDir, "store-key"), "utf8")).not.toBe(before);
+  await boxyard(["up", "-d"]);
+  expect((await boxyard(["exec", box, "--", "printenv", "KEPT"])).stdout).toBe("of-before\n");
+  const ran = await boxyard(["run", "--env-secret", `S=${name}`, "--", "printenv", "S"]);
+  expect([ran.stdout, ran.stderr]).toEqual(["value-of-before\n", ""]);
+  for (const args of [
+    ["sandbox", "kill", box],
+    ["secret", "delete", name],
+  ])
+    expect((await boxyard(args)).exitCode).toBe(0);
+}, 120_000);
+
 test("a server that cannot start says why, and nothing else", async () => {
   await boxyard(["down"]);
   rmSync(join(config.dataDir, "server.json"), { force: true });

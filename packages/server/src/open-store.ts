@@ -2,10 +2,21 @@ import { join } from "node:path";
 import { systemClock } from "@boxyard/core";
 import type { ServerConfig } from "./config.ts";
 import { nodeIdOf } from "./node-id.ts";
-import { openSealer, SqlStore, type Store } from "./store/index.ts";
+import { rotateStoreKey, SqlStore, type Store, settledSealer } from "./store/index.ts";
+
+type Where = Pick<ServerConfig, "dataDir" | "databaseUrl">;
+
+const placeOf = ({ dataDir, databaseUrl }: Where, exclusive = false) =>
+  databaseUrl === undefined ? { file: join(dataDir, "boxyard.db"), exclusive } : { url: databaseUrl };
 
 /** Opens the store of a data directory. `exclusive`: no other process may open it meanwhile, so no other process can damage the index in shared memory. */
-export async function openStore({ dataDir, databaseUrl }: ServerConfig, exclusive = false, clock = systemClock): Promise<Store> {
-  const place = databaseUrl === undefined ? { file: join(dataDir, "boxyard.db"), exclusive } : { url: databaseUrl };
-  return SqlStore.open(place, nodeIdOf(dataDir), openSealer(dataDir), clock);
+export async function openStore(where: ServerConfig, exclusive = false, clock = systemClock): Promise<Store> {
+  const place = placeOf(where, exclusive);
+  const node = nodeIdOf(where.dataDir);
+  return SqlStore.open(place, node, await settledSealer(where.dataDir, place, node), clock);
+}
+
+/** Replaces the key of a data directory's store, which no server uses. Returns how many texts were sealed anew. */
+export function rotateKeyOf(where: Where): Promise<number> {
+  return rotateStoreKey(where.dataDir, placeOf(where), nodeIdOf(where.dataDir));
 }

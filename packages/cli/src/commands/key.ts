@@ -54,6 +54,14 @@ export function configure(command: Command, context: CliContext): void {
     .command("revoke <key...>")
     .description("Revoke API keys by their ids: the server refuses them from then on.")
     .action((ids: string[]) => revoke(ids, context));
+  command
+    .command("rotate-store")
+    .description("Replace the key that seals the secrets of the server's store on this machine. The server must not run meanwhile.")
+    .addHelpText("after", "\nExamples:\n  $ boxyard down && boxyard key rotate-store && boxyard up -d")
+    .action(async () => {
+      const { runRole } = await import("../server-control/roles.ts");
+      context.exitCode = await runRole(context.config, "rotate-store", [], "result");
+    });
 }
 
 async function create(name: string, options: CreateOptions, context: CliContext): Promise<void> {

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { executableBuild, PROGRAM } from "@boxyard/core";
 
 /** Verbs of the server's program (`packages/server/src/verbs/index.ts`). */
-export type ServerRole = "serve" | "supervise" | "setup" | "doctor" | "release" | "base-archive" | "uninstall";
+export type ServerRole = "serve" | "supervise" | "setup" | "doctor" | "release" | "base-archive" | "rotate-store" | "uninstall";
 
 /**
  * The command line of the server's program in one of its roles: the only place that knows where that program is. The command line client

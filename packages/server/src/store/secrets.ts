@@ -5,7 +5,7 @@ import { isSealed, keyIdOf, type Sealer } from "./sealer.ts";
 import { type Row, text } from "./sql-values.ts";
 
 /** The meta value with the id of the key of a node's sandboxes; missing while the node may have plain secrets. */
-const keyName = (node: string) => `sealed-with/${node}`;
+export const sealedWithName = (node: string) => `sealed-with/${node}`;
 /** Meta values that earlier versions have kept plain. */
 const PLAIN_METAS = ["token-seed", "upload-seed"];
 /** Rows that are read at once while an old store is sealed. */
@@ -76,10 +76,10 @@ export class Secrets {
    */
   async adopt(tx: SQL, node: string): Promise<boolean> {
     if (!this.sealer) return false;
-    const [known] = (await tx`SELECT value FROM meta WHERE name = ${keyName(node)}`) as Row[];
+    const [known] = (await tx`SELECT value FROM meta WHERE name = ${sealedWithName(node)}`) as Row[];
     if (known && text(known.value) === this.sealer.keyId) return false;
     const sealed = (await this.sealMetas(tx)) + (await this.sealSandboxes(tx, node));
-    await tx`INSERT INTO meta (name, value) VALUES (${keyName(node)}, ${this.sealer.keyId})
+    await tx`INSERT INTO meta (name, value) VALUES (${sealedWithName(node)}, ${this.sealer.keyId})
       ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
     return sealed > 0;
   }

@@ -42,6 +42,11 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       return async (_config, machine, [path]) => (path === undefined ? refuse() : baseArchive(machine, path));
     },
   },
+  "rotate-store": {
+    args: "",
+    summary: "replace the key of the store, while no server runs",
+    load: async () => (await import("./rotate-store.ts")).rotateStore,
+  },
   uninstall: {
     args: "",
     summary: "end every sandbox and undo what setup did",
