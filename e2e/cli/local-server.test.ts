@@ -80,7 +80,10 @@ test("key rotate-store: refused beside a server; afterwards what the old key had
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("Another server is working")]);
   const before = readFileSync(join(config.dataDir, "store-key"), "utf8");
   const rotated = await boxyard(["down"]).then(() => boxyard(["key", "rotate-store"]));
-  expect([rotated.exitCode, rotated.stdout]).toEqual([0, expect.stringMatching(/^The store has another key; \d+ texts were sealed anew\.\n$/)]);
+  expect([rotated.exitCode, rotated.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^The store has another key; \d+ texts were sealed anew\.\n$/),
+  ]);
   expect(readFileSync(join(config.dataDir, "store-key"), "utf8")).not.toBe(before);
   await boxyard(["up", "-d"]);
   expect((await boxyard(["exec", box, "--", "printenv", "KEPT"])).stdout).toBe("of-before\n");

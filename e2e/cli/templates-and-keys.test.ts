@@ -99,6 +99,23 @@ test("secret: the value comes from standard input, and nothing shows it; update,
   expect((await boxyard(platform(), ["secret", "delete", "cli-secret"])).exitCode).toBe(1);
 }, 60_000);
 
+test("webhook: create prints the secret alone; list, disable, deliveries, resend, delete", async () => {
+  const created = await boxyard(platform(), ["webhook", "create", "cli", "https://hooks.example/x", "--events", "build.error,team"]);
+  expect([created.exitCode, created.stdout]).toEqual([0, expect.stringMatching(/^whsec_\S+\n$/)]);
+  const [, id = ""] = /^webhook (\S+); its secret/.exec(created.stderr) ?? [];
+  expect((await boxyard(platform(), ["webhook", "list"])).stdout).toMatch(
+    new RegExp(`^${id} +cli +on +0 +0 +build.error,team +https://hooks`, "m"),
+  );
+  expect((await boxyard(platform(), ["webhook", "disable", id])).stdout).toBe(`${id}\n`);
+  expect(JSON.parse((await boxyard(platform(), ["webhook", "list", "--json"])).stdout)).toMatchObject([{ id, enabled: false }]);
+  expect((await boxyard(platform(), ["webhook", "deliveries", id])).stderr).toBe("no deliveries\n");
+  expect((await boxyard(platform(), ["webhook", "resend", id])).stdout).toBe("0\n");
+  const refused = await boxyard(platform(), ["webhook", "create", "inner", "https://127.0.0.1/x"]);
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("BOXYARD_WEBHOOK_HOSTS")]);
+  expect((await boxyard(platform(), ["webhook", "delete", id])).stdout).toBe(`${id}\n`);
+  expect((await boxyard(platform(), ["webhook", "delete", id])).exitCode).toBe(1);
+}, 60_000);
+
 test("team: two teams on one machine see nothing of each other; a limit holds for one of them; a team with a sandbox stays", async () => {
   const created = await boxyard(platform(), ["team", "create", "cli-team"]);
   const asThem = { env: { BOXYARD_API_KEY: created.stdout.trim() } };

@@ -98,3 +98,11 @@ export type {
   VolumeMounts,
   VolumeRef,
 } from "./volumes/volume-types.ts";
+export {
+  type NewWebhook,
+  type WebhookCreateOptions,
+  type WebhookDelivery,
+  type WebhookInfo,
+  type WebhookSettings,
+  Webhooks,
+} from "./webhooks/webhooks.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { AgentClient } from "@boxyard/agent-client";
-import { AppError, type Clock, type StepObserver, type TeamId } from "@boxyard/core";
+import type { Clock, StepObserver, TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import { assembleRouting } from "./assemble-routing.ts";
@@ -18,7 +18,17 @@ import { ensureAdminToken, ensureFirstKey, type FirstKey } from "./keys/first-ke
 import { Keys } from "./keys/keys.ts";
 import { logsOf } from "./logs/assemble.ts";
 import { assembleMetrics } from "./metrics/assemble.ts";
+
+<<<<<<< HEAD
+
 import { NetworkLog } from "./network-log/network-log.ts";
+
+=======
+
+import { noDashboard, noSdkPackage } from "./no-files.ts";
+
+>>>>>>> ca02d23e (docs: write webhooks and the rotation into generated documents)
+
 import { observe } from "./prometheus/collect.ts";
 import { type Front, NO_COUNTS } from "./proxy/front.ts";
 import { Retention } from "./retention/retention.ts";
@@ -247,14 +257,6 @@ async function accessOf({
   const limits = new TeamLimits(config.teamLimits);
   limits.take(await store.teams.list());
   return { credentials, keys: new Keys({ store, clock, credentials, seed }), limits, teams: new Teams({ store, credentials, limits }) };
-}
-
-async function noSdkPackage(): Promise<never> {
-  throw new AppError("unimplemented", "this server has no client package to serve", { reason: "no_sdk_package" });
-}
-
-async function noDashboard(): Promise<never> {
-  throw new AppError("unimplemented", "this server has no dashboard to serve", { reason: "no_dashboard" });
 }
 
 function accessLogOf({ accessLog: file, logMaxMib, logFiles }: ServerConfig, clock: Clock): AccessLog | undefined {

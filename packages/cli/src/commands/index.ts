@@ -30,6 +30,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "volume", summary: "Create, list and delete volumes, which outlive sandboxes", load: () => import("./volume.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
   { name: "secret", summary: "Store, list and delete secrets", load: () => import("./secret.ts") },
+  { name: "webhook", summary: "Send what happens to your own servers", load: () => import("./webhook.ts") },
   { name: "key", summary: "Create, list and revoke API keys", load: () => import("./key.ts") },
   { name: "team", summary: "Create, list, limit and delete teams", load: () => import("./team.ts") },
   { name: "up", summary: "Start the server on this machine", load: () => import("./up.ts") },

@@ -20,6 +20,7 @@ const THERE: Record<Kind, string[]> = {
   key: ["k1"],
   team: ["research"],
   secret: ["password"],
+  webhook: ["w1"],
 };
 
 async function after(...words: string[]): Promise<string[]> {

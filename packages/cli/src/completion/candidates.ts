@@ -7,7 +7,7 @@ export interface Candidate {
 }
 
 /** Things that a server has names or ids for. */
-export type Kind = "sandbox" | "template" | "snapshot" | "volume" | "key" | "team" | "secret";
+export type Kind = "sandbox" | "template" | "snapshot" | "volume" | "key" | "team" | "secret" | "webhook";
 
 export type Lookup = (kind: Kind) => Promise<readonly Candidate[]>;
 
@@ -22,7 +22,16 @@ const FILES: Completion = { candidates: [], files: true };
 
 /** Arguments and values of options are recognised by the names that help shows for them. */
 const KINDS: Readonly<Record<string, Kind>> = {
-  ...{ sandbox: "sandbox", template: "template", snapshot: "snapshot", volume: "volume", key: "key", team: "team", secret: "secret" },
+  ...{
+    sandbox: "sandbox",
+    template: "template",
+    snapshot: "snapshot",
+    volume: "volume",
+    key: "key",
+    team: "team",
+    secret: "secret",
+    webhook: "webhook",
+  },
 };
 /** Either a local path or SANDBOX:PATH; of `volume cp`, VOLUME:PATH. */
 const PLACES: readonly string[] = ["source", "target"];
@@ -41,6 +50,8 @@ const FREE: readonly string[] = [
   "domain",
   "scope",
   "VARIABLE=SECRET",
+  "event",
+  "delivery",
   "slug",
   "limit",
   "NAME:PATH",

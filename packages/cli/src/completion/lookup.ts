@@ -5,6 +5,7 @@ import { Secrets } from "@boxyard/sdk/secrets";
 import { Teams } from "@boxyard/sdk/teams";
 import { Template } from "@boxyard/sdk/template";
 import { Volume } from "@boxyard/sdk/volumes";
+import { Webhooks } from "@boxyard/sdk/webhooks";
 import { isRemote, readApiKey } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { isAlive, readServerFile } from "../server-control/server-file.ts";
@@ -52,6 +53,7 @@ const LISTS: Readonly<Record<Kind, (target: ConnectionOptions) => Promise<readon
     const page = await Secrets.list({ ...target, limit: MOST }).nextItems();
     return page.map(({ name, version }) => ({ word: name, summary: `version ${version}` }));
   },
+  webhook: async (target) => (await Webhooks.list(target)).map(({ id, name }) => ({ word: id, summary: name })),
   key: async (target) => (await ApiKeys.list(target)).map(({ id, name }) => ({ word: id, summary: name })),
 };
 

@@ -35,7 +35,9 @@ const PLAIN: ReadonlySet<string> = new Set(
   dnsServers rules requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
   onBuildDone startCmd readyCmd restrictions startFromMemory stages reference registry scopes expiresAt slug state order startedAfter limit start
   metric to action end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources
-  dockerfile value port expires idleTimeout retention maxResources verdict url enabled signatureSecret deliveries offset orderAsc types events`.split(/\s+/),
+  dockerfile value port expires idleTimeout retention maxResources verdict url enabled signatureSecret deliveries offset orderAsc types events`.split(
+    /\s+/,
+  ),
 );
 
 let s: TestServer;

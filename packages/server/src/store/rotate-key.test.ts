@@ -30,7 +30,9 @@ async function plant(place: StorePlace): Promise<(store: SqlStore) => Promise<un
   const store = await open(place);
   teamId = await store.ensureTeam("default", "Default");
   const { facts, ...rest } = sampleRecord({ state: "running" });
-  const record = { ...rest, facts: { ...facts, envVars: { A: "variable-in-plain-words" } } };
+  const rules = { "api.example": [{ transform: { headers: { A: "rule-in-plain-words" } } }] } as never;
+  const settings = { ...rest.settings, rules };
+  const record = { ...rest, settings, facts: { ...facts, envVars: { A: "variable-in-plain-words" } } };
   await store.insertSandbox(record);
   await store.secrets.add({ id: "sec_1", teamId, name: "one", value: "value-in-plain-words", metadata: {}, createdAt: 1 }, 9);
   const webhook = { id: "w1", teamId, name: "w", url: "https://hooks.example/", events: ["*"], enabled: false, createdAt: 1 };
@@ -46,6 +48,7 @@ async function plant(place: StorePlace): Promise<(store: SqlStore) => Promise<un
     const sealed = specs.find((one) => one.snapshot)?.snapshot?.sealedEnv ?? "";
     return [
       (await reader.getSandbox(record.id))?.facts.envVars,
+      (await reader.getSandbox(record.id))?.settings.rules,
       await reader.secrets.value(teamId, "one"),
       await reader.webhooks.secretOf("w1"),
       await reader.getOrCreateMeta("token-seed", () => "another"),
@@ -55,6 +58,7 @@ async function plant(place: StorePlace): Promise<(store: SqlStore) => Promise<un
 }
 const ALL = [
   { A: "variable-in-plain-words" },
+  { "api.example": [{ transform: { headers: { A: "rule-in-plain-words" } } }] },
   "value-in-plain-words",
   "hook-in-plain-words",
   "seed-in-plain-words",
@@ -82,7 +86,7 @@ describe.each(["SQLite", "PostgreSQL"])("the key of a store on %s", (kind) => {
     const read = await plant(place);
     const before = keyFile();
     const oldSealer = await settledSealer(directory, place, NODE);
-    expect(await rotateStoreKey(directory, place, NODE)).toBe(5);
+    expect(await rotateStoreKey(directory, place, NODE)).toBe(6);
     expect([keyFile() === before, existsSync(join(directory, "store-key.next"))]).toEqual([false, false]);
     const store = await open(place);
     expect(await read(store)).toEqual(ALL);
@@ -93,19 +97,23 @@ describe.each(["SQLite", "PostgreSQL"])("the key of a store on %s", (kind) => {
     expect([bytes.includes(oldSealer.keyId), bytes.includes("in-plain-words")]).toEqual([false, false]);
   }, 60_000);
 
-  test.each([...ROTATION_POINTS])("opens after kill -9 of its rotation at '%s', and is rotated by the next one", async (point) => {
-    const place = await placeOf();
-    const read = await plant(place);
-    await killedAt(place, point);
-    const store = await open(place);
-    expect(await read(store)).toEqual(ALL);
-    await store.close();
-    expect(existsSync(join(directory, "store-key.next"))).toBe(false);
-    expect(await rotateStoreKey(directory, place, NODE)).toBe(5);
-    const again = await open(place);
-    expect(await read(again)).toEqual(ALL);
-    await again.close();
-  }, 60_000);
+  test.each([...ROTATION_POINTS])(
+    "opens after kill -9 of its rotation at '%s', and is rotated by the next one",
+    async (point) => {
+      const place = await placeOf();
+      const read = await plant(place);
+      await killedAt(place, point);
+      const store = await open(place);
+      expect(await read(store)).toEqual(ALL);
+      await store.close();
+      expect(existsSync(join(directory, "store-key.next"))).toBe(false);
+      expect(await rotateStoreKey(directory, place, NODE)).toBe(6);
+      const again = await open(place);
+      expect(await read(again)).toEqual(ALL);
+      await again.close();
+    },
+    60_000,
+  );
 });
 
 test("another data directory's texts on the same database stay as they are", async () => {
@@ -115,7 +123,7 @@ test("another data directory's texts on the same database stay as they are", asy
   try {
     const other = await SqlStore.open(place, "there", await settledSealer(theirs, place, "there"));
     await other.secrets.add({ id: "sec_2", teamId, name: "two", value: "of another", metadata: {}, createdAt: 1 }, 9);
-    expect(await rotateStoreKey(directory, place, NODE)).toBe(5);
+    expect(await rotateStoreKey(directory, place, NODE)).toBe(6);
     expect(await other.secrets.value(teamId, "two")).toBe("of another");
     await other.close();
     const store = await open(place);

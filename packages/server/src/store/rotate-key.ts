@@ -105,10 +105,15 @@ class Resealing {
     await this.metas();
     await this.column("secrets", "value", "secrets");
     await this.column("webhooks", "secret", "webhooks");
-    await this.json("sandboxes", (id, spec) => {
-      if (typeof spec.sealed === "string") spec.sealed = this.again(spec.sealed, `sandboxes/${id}`);
-    });
-    await this.json("template_builds", (_id, spec) => {
+    for (const [column, rest] of [
+      ["spec", ""],
+      ["settings", "/settings"],
+    ] as const) {
+      await this.json("sandboxes", column, (id, members) => {
+        if (typeof members.sealed === "string") members.sealed = this.again(members.sealed, `sandboxes/${id}${rest}`);
+      });
+    }
+    await this.json("template_builds", "spec", (_id, spec) => {
       const snapshot = spec.snapshot as { id: string; sealedEnv: string } | undefined;
       if (snapshot) snapshot.sealedEnv = this.again(snapshot.sealedEnv, `snapshots/${snapshot.id}`);
     });
@@ -139,19 +144,20 @@ class Resealing {
     });
   }
 
-  private async json(table: string, change: (id: string, spec: Record<string, unknown>) => void): Promise<void> {
-    await this.rows(table, "spec", async (id, stored) => {
+  private async json(table: string, column: string, change: (id: string, members: Record<string, unknown>) => void): Promise<void> {
+    await this.rows(table, column, async (id, stored) => {
       if (!stored.includes("sealed.v1.")) return;
-      const spec = JSON.parse(stored) as Record<string, unknown>;
-      change(id, spec);
-      await this.write(table, "spec", id, JSON.stringify(spec));
+      const members = JSON.parse(stored) as Record<string, unknown>;
+      change(id, members);
+      await this.write(table, column, id, JSON.stringify(members));
     });
   }
 
   private async rows(table: string, column: string, visit: (id: string, stored: string) => Promise<void>): Promise<void> {
     const { tx } = this;
     for (let last = ""; ; ) {
-      const rows = (await tx`SELECT id, ${tx(column)} AS stored FROM ${tx(table)} WHERE id > ${last} ORDER BY id LIMIT ${ROWS_AT_ONCE}`) as Row[];
+      const rows =
+        (await tx`SELECT id, ${tx(column)} AS stored FROM ${tx(table)} WHERE id > ${last} ORDER BY id LIMIT ${ROWS_AT_ONCE}`) as Row[];
       for (const row of rows) await visit(text(row.id), text(row.stored));
       if (rows.length < ROWS_AT_ONCE) return;
       last = text(rows.at(-1)?.id);
