@@ -4,9 +4,10 @@ import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { isLimitName, LIMIT_NAMES, type LimitName } from "@boxyard/spec/platform";
 import { z } from "zod";
+import { list, listedHosts, pairsOf } from "./config-lists.ts";
 import { isNetwork } from "./networks.ts";
 import { otlpHeaders } from "./otlp-headers.ts";
-import { type ProxySettings, parseListed } from "./registry-hosts.ts";
+import type { ProxySettings } from "./registry-hosts.ts";
 
 /** By which factor the limits of all sandboxes together may exceed what the machine has of a resource; at least 1. */
 export interface Overcommit {
@@ -95,36 +96,11 @@ function isOrigin(text: string): boolean {
 }
 const factor = z.coerce.number("must be a number").min(1, "must be at least 1");
 
-/** Values separated by commas. */
-const list = (isGood: (entry: string) => boolean, message: string) =>
-  z
-    .string()
-    .default("")
-    .transform((text) => text.split(",").flatMap((entry) => entry.trim() || []))
-    .refine((entries) => entries.every(isGood), message);
-
-function isListed(entry: string): boolean {
-  try {
-    return parseListed(entry).hostname !== "";
-  } catch {
-    return false;
-  }
-}
-
 /** The variables of proxies, in upper or lower case, as other programs read them. */
 function proxyOf(env: Environment): ProxySettings {
   const read = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   const [https, http] = [read("HTTPS_PROXY"), read("HTTP_PROXY")];
   return { ...(https && { https }), ...(http && { http }), noProxy: read("NO_PROXY") ?? "" };
-}
-
-function pairsOf(entries: readonly string[]): Record<string, string[]> {
-  const pairs: Record<string, string[]> = {};
-  for (const entry of entries) {
-    const [registry = "", host = ""] = entry.split("=");
-    pairs[registry] = [...(pairs[registry] ?? []), host];
-  }
-  return pairs;
 }
 
 type LimitValues = Readonly<Record<LimitName, number>>;
@@ -215,10 +191,7 @@ const Env = z.object({
     .string()
     .regex(/^[A-Za-z0-9.\-_[\]:]+(\/[a-z0-9._/-]+)?$/, "must be HOST[:PORT][/PREFIX]")
     .optional(),
-  BOXYARD_PRIVATE_REGISTRIES: list(
-    (entry) => isListed(entry),
-    "must be HOST or HOST:PORT, each with http:// before it if need be, separated by commas",
-  ),
+  BOXYARD_PRIVATE_REGISTRIES: listedHosts,
   BOXYARD_TOKEN_SERVERS: list((entry) => /^[^=\s]+=[^=\s]+$/.test(entry), "must be REGISTRY=HOST pairs, separated by commas"),
   BOXYARD_BUILD_SETTINGS: z.enum(["machine", "none"]).default("machine"),
   BOXYARD_AUTHORITIES: z
@@ -226,10 +199,7 @@ const Env = z.object({
     .regex(/^(machine|none|\/.*)$/, "must be machine, none, or the absolute path of a PEM file or of a directory with such")
     .default("machine"),
   BOXYARD_METRICS: z.enum(["key", "open", "off"]).default("key"),
-  BOXYARD_WEBHOOK_HOSTS: list(
-    (entry) => isListed(entry),
-    "must be HOST or HOST:PORT, each with http:// before it if need be, separated by commas",
-  ),
+  BOXYARD_WEBHOOK_HOSTS: listedHosts,
   BOXYARD_TRUSTED_PROXIES: list(isNetwork, "must be addresses or networks (10.0.0.0/8), separated by commas"),
   DATABASE_URL: z
     .string()

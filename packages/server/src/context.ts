@@ -18,17 +18,8 @@ import { ensureAdminToken, ensureFirstKey, type FirstKey } from "./keys/first-ke
 import { Keys } from "./keys/keys.ts";
 import { logsOf } from "./logs/assemble.ts";
 import { assembleMetrics } from "./metrics/assemble.ts";
-
-<<<<<<< HEAD
-
 import { NetworkLog } from "./network-log/network-log.ts";
-
-=======
-
 import { noDashboard, noSdkPackage } from "./no-files.ts";
-
->>>>>>> ca02d23e (docs: write webhooks and the rotation into generated documents)
-
 import { observe } from "./prometheus/collect.ts";
 import { type Front, NO_COUNTS } from "./proxy/front.ts";
 import { Retention } from "./retention/retention.ts";

@@ -5,7 +5,20 @@ import { TestServer } from "./testing/test-server.ts";
 import { watchTimers } from "./testing/timers.ts";
 
 /** The modules in the order of their start. A module that is missing here makes the first test fail. */
-const MODULES = ["store", "logs", "webhooks", "adoption", "volumes", "operations", "engine", "builds", "traces", "warm pool", "watches", "front"];
+const MODULES = [
+  "store",
+  "logs",
+  "webhooks",
+  "adoption",
+  "volumes",
+  "operations",
+  "engine",
+  "builds",
+  "traces",
+  "warm pool",
+  "watches",
+  "front",
+];
 const WHEN = ["before", "after"] as const;
 
 let postgres: TestPostgres;

@@ -180,10 +180,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
     ],
   },
   { title: "Secrets", names: ["Secrets", "SecretOptions", "SecretListOptions", "SecretInfo"] },
-  {
-    title: "Webhooks",
-    names: ["Webhooks", "WebhookCreateOptions", "WebhookSettings", "WebhookInfo", "NewWebhook", "WebhookDelivery"],
-  },
+  { title: "Webhooks", names: ["Webhooks", "WebhookCreateOptions", "WebhookSettings", "WebhookInfo", "NewWebhook", "WebhookDelivery"] },
   { title: "Usage", names: ["Usage", "UsageInfo", "SandboxUsage", "DayUsage", "UsageOptions"] },
   {
     title: "Connection",
