@@ -51,7 +51,9 @@ export async function makeStoreBeforeTeams(sql: SQL, node: string): Promise<void
 
 /** Checks that the store has everything of `makeStoreBeforeTeams`, as the team's, and that the key may do what it could. */
 export async function expectTeamHasAll(store: Store): Promise<void> {
-  expect(await store.teams.list()).toEqual([{ id: TEAM, slug: "default", name: "Default", createdAt: 1, limits: {} }] as never);
+  expect(await store.teams.list()).toEqual([
+    { id: TEAM, slug: "default", name: "Default", createdAt: 1, limits: {}, retention: {} },
+  ] as never);
   const scopes = ["read", "sandboxes", "templates", "admin"] as const;
   const key = {
     id: "k1",
