@@ -9,6 +9,7 @@ import { ensureCodeInterpreter } from "../support/code-interpreter.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox } from "../support/sandbox.ts";
 import { pushTinyImage } from "../support/tiny-image.ts";
+import { kept, removeMade } from "./made-by-examples.ts";
 import { BOXYARD } from "./support.ts";
 import { Terminal } from "./tmux.ts";
 
@@ -20,6 +21,9 @@ afterAll(async () => {
   await registry[Symbol.asyncDispose]();
   rmSync(directory, { recursive: true, force: true });
 });
+
+/** What the platform kept before the first example. */
+let before: Awaited<ReturnType<typeof kept>> = {};
 
 const DOCKERFILE = "FROM boxyard/base\nARG VERSION=1\nRUN echo $VERSION\n";
 /** What the examples find where they are typed. */
@@ -41,6 +45,9 @@ beforeAll(async () => {
   await pushTinyImage("tiny", {}, { host: registry.host });
   writeFileSync(join(directory, "tiny.Dockerfile"), `FROM ${registry.host}/tiny\n`);
   await ensureCodeInterpreter(platform());
+  // An earlier run that was cut off left what it had made: the names are taken, and other files of this platform count.
+  await removeMade(platform());
+  before = await kept(platform());
 }, 600_000);
 
 /** Examples that change the server or the machine itself, and the test that runs such a line. */
@@ -113,17 +120,17 @@ async function run({ of, line }: HelpExample): Promise<void> {
   const filled = (text: string) =>
     text.replace(/\b(SANDBOX|PID|localhost:5000)\b|(?<=port \S+ )(8000|8080)\b/g, (name) => real[name] as string);
   const env = { ...platform().env, HOME: directory, PATH: `${join(directory, "bin")}:${platform().env.PATH}` };
-  const before = BEFORE[line] === undefined ? "" : `${filled(BEFORE[line])}\n`;
+  const first = BEFORE[line] === undefined ? "" : `${filled(BEFORE[line])}\n`;
   const [typed, shows] = [TYPED[line], FOLLOWS[line]];
   if (typed === undefined && shows === undefined) {
     const shell = of === "completion" && line.includes("zsh") ? "zsh" : "bash";
-    const argv = ["unshare", "--mount", shell, "-ec", before + filled(line)];
+    const argv = ["unshare", "--mount", shell, "-ec", first + filled(line)];
     const ended = await runProgram(argv, { cwd: directory, env, limitMs: 180_000 });
     const { exitCode, stdout, stderr } = ended;
     expect({ exitCode, output: exitCode === 0 ? "" : stdout + stderr }).toEqual({ exitCode: 0, output: "" });
     return;
   }
-  if (before) expect(await runProgram(["bash", "-ec", before], { cwd: directory, env })).toMatchObject({ exitCode: 0 });
+  if (first) expect(await runProgram(["bash", "-ec", first], { cwd: directory, env })).toMatchObject({ exitCode: 0 });
   await using terminal = await Terminal.open(env, { cols: 200, rows: 30 });
   if (line.endsWith("--attach")) {
     await terminal.type(`boxyard shell ${id}`);
@@ -151,3 +158,9 @@ test("what stands in the tables above are lines of help texts", () => {
   const named = [ELSEWHERE, BEFORE, TYPED, FOLLOWS].flatMap((table) => Object.keys(table));
   expect(named.filter((name) => !lines.has(name))).toEqual([]);
 });
+
+// A test, and the last one: `afterAll` comes when the server has ended.
+test("what the examples have made is removed: other files have this platform next", async () => {
+  await removeMade(platform());
+  expect(await kept(platform())).toEqual(before);
+}, 120_000);
