@@ -6,7 +6,7 @@ test("events name their actor: the holder of a key for requests, the server for 
   await using s = await TestServer.start();
   const { store } = s.server.context;
   const [key] = await store.keys.list();
-  const byKey = { kind: "key", id: key?.id };
+  const byKey = { kind: "key", id: key?.id, address: "127.0.0.1" };
   const byServer = { kind: "server" };
   const [killed, ended, expired] = [await s.create(), await s.create(), await s.create()];
   await s.call("DELETE", `/sandboxes/${killed.sandboxID}`);
