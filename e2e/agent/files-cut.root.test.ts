@@ -72,7 +72,8 @@ describe("downloads", () => {
       expect(sent.head).toStartWith(`HTTP/1.1 ${status} `);
       // The body is incomplete: fewer bytes than the head's length, or no last chunk.
       const length = /content-length: (\d+)/i.exec(sent.head)?.[1];
-      if (length === undefined) expect([sent.head.includes("chunked"), sent.tail.endsWith("0\r\n\r\n")]).toEqual([true, false]);
+      if (length === undefined)
+        expect([sent.head.slice(0, 400), sent.tail.endsWith("0\r\n\r\n")]).toEqual([expect.stringContaining("chunked"), false]);
       else expect(sent.received - sent.head.indexOf("\r\n\r\n") - 4).toBeLessThan(Number(length));
     });
   }
