@@ -85,9 +85,12 @@ test("pages of other origins, and of sandboxes, are refused", async () => {
 
 test("sessions of a key are bounded", async () => {
   const key = await ApiKeys.create("mcp-many", options());
-  const statuses: number[] = [];
-  for (let i = 0; i < 17; i++) statuses.push((await post({ "X-API-Key": key.key })).status);
-  expect(statuses).toEqual([...new Array(16).fill(200), 429]);
+  const answers: Response[] = [];
+  for (let i = 0; i < 17; i++) answers.push(await post({ "X-API-Key": key.key }));
+  expect(answers.map(({ status }) => status)).toEqual([...new Array(16).fill(200), 429]);
+  const refused = answers.at(-1);
+  expect(refused?.headers.get("retry-after")).toBe("30");
+  expect(await refused?.json()).toMatchObject({ error: { data: { limit: "mcpSessionsOfKey", value: 16 } } });
   expect((await post({ "X-API-Key": platform().apiKey })).status).toBe(200);
 }, 60_000);
 

@@ -53,13 +53,8 @@ export class HttpSessions {
     if (request.method !== "POST" || !isInitializeRequest(body))
       return problem(400, -32000, "The header Mcp-Session-Id is missing: `initialize` gives it");
     const ofKey = [...this.entries.values()].filter(({ keyId }) => keyId === caller.keyId);
-    if (this.entries.size >= MAX_SESSIONS || ofKey.length >= MAX_SESSIONS_OF_KEY) {
-      return problem(
-        429,
-        -32000,
-        `There are ${this.entries.size} sessions, ${ofKey.length} of this key: end one (DELETE), or try again later`,
-      );
-    }
+    if (ofKey.length >= MAX_SESSIONS_OF_KEY) return limitMet("The key", "mcpSessionsOfKey", MAX_SESSIONS_OF_KEY);
+    if (this.entries.size >= MAX_SESSIONS) return limitMet("The server", "mcpSessions", MAX_SESSIONS);
     const opened = await this.open(caller);
     const response = await this.answer(opened, request, body);
     // A client that could not begin does not come back.
@@ -132,7 +127,11 @@ export class HttpSessions {
 }
 
 const problem = (status: number, code: number, message: string): Response =>
-  Response.json(
-    { jsonrpc: "2.0", error: { code, message }, id: null },
-    { status, ...(status === 429 && { headers: { "Retry-After": "30" } }) },
-  );
+  Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
+
+/** As limits of the API are told, within JSON-RPC. */
+function limitMet(whose: string, limit: string, value: number): Response {
+  const message = `${whose} has reached its limit ${limit} (${value}): end a session (DELETE), or try again later`;
+  const error = { code: -32000, message, data: { limit, value } };
+  return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 429, headers: { "Retry-After": "30" } });
+}

@@ -108,6 +108,7 @@ export function volumePathParts(path: string): readonly string[] {
 export const tooManyEntries = () =>
   new AppError("resource_exhausted", `The directory has more than ${MAX_VOLUME_ENTRIES} entries down to this depth: list parts of it`, {
     reason: "too_many_entries",
+    details: { limit: "volumeEntries", value: MAX_VOLUME_ENTRIES, shouldRetry: false },
   });
 
 /** Throws `invalid_argument`, reason `bad_attributes`. */

@@ -1,4 +1,5 @@
-import { AppError, type Clock, type TeamId } from "@boxyard/core";
+import type { Clock, TeamId } from "@boxyard/core";
+import { limitMet } from "../limit-met.ts";
 import type { EventFilter, EventStore, StoreEvent } from "../store/index.ts";
 
 export interface EventFeedParts {
@@ -86,11 +87,9 @@ export class EventFeed {
   /** Takes a place for a stream; the returned function gives it back, once. */
   private take(teamId: TeamId): () => void {
     const own = this.streams.get(teamId) ?? 0;
-    if (own >= MAX_STREAMS_OF_TEAM || this.count >= MAX_STREAMS) {
-      throw new AppError("resource_exhausted", `There are too many streams of events (${MAX_STREAMS_OF_TEAM} of one team): end some`, {
-        reason: "too_many_streams",
-      });
-    }
+    const met = { limit: "eventStreams", reason: "too_many_streams", retryAfter: 5 } as const;
+    if (own >= MAX_STREAMS_OF_TEAM) throw limitMet({ ...met, value: MAX_STREAMS_OF_TEAM, advice: "end some" });
+    if (this.count >= MAX_STREAMS) throw limitMet({ ...met, of: "server", value: MAX_STREAMS, advice: "try again later" });
     this.count++;
     this.streams.set(teamId, own + 1);
     let isHeld = true;

@@ -1,5 +1,6 @@
 import { AppError, HTTP_STATUS } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import { limitFields } from "../limit-met.ts";
 
 /** Statuses for which the contract deviates from the table of codes (docs/contract/platform.md, Errors). */
 const STATUS_BY_REASON: Readonly<Record<string, number>> = {
@@ -35,10 +36,7 @@ const PUBLIC_REASONS = new Set([
   "team_exists",
   "team_in_use",
   "default_team",
-  "team_limit",
   "secret_exists",
-  "secret_limit_reached",
-  "webhook_limit_reached",
   "sandbox_name_taken",
   "sandbox_replaced",
   "sandbox_in_setup",
@@ -68,6 +66,6 @@ export function errorResponse(error: unknown, logger: Logger, requestId?: string
   if (typeof shouldRetry === "boolean") headers.set("Should-Retry", String(shouldRetry));
   if (typeof allow === "string") headers.set("Allow", allow);
   const message = status === 500 && requestId ? `${known.message} (request ${requestId})` : known.message;
-  const body = { code: status, message, ...(PUBLIC_REASONS.has(known.reason) ? { error_code: known.reason } : {}) };
+  const body = { code: status, message, ...(PUBLIC_REASONS.has(known.reason) ? { error_code: known.reason } : {}), ...limitFields(known) };
   return new Response(JSON.stringify(body), { status, headers });
 }

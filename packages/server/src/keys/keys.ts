@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { AppError, type Clock, SerialQueues, type TeamId } from "@boxyard/core";
 import { SCOPES, type Scope } from "@boxyard/spec/platform";
+import { limitMet } from "../limit-met.ts";
 import type { ApiKeyRecord, Store } from "../store/index.ts";
 import { hashKey, hintOf, KEY_PREFIX, KEY_VALUE_LENGTH, newAccessToken, newApiKey } from "./api-key.ts";
 import type { Caller, Credentials } from "./credentials.ts";
@@ -119,7 +120,7 @@ export class Keys {
     const { store, clock } = this.parts;
     const { id, teamId, kind, name, parentId, scopes = SCOPES, expiresAt } = wanted;
     if ((await store.keys.list(teamId)).length >= MAX_KEYS) {
-      throw new AppError("resource_exhausted", `There are ${MAX_KEYS} API keys already; revoke some`, { reason: "too_many_keys" });
+      throw limitMet({ limit: "apiKeys", value: MAX_KEYS, reason: "too_many_keys", advice: "revoke some" });
     }
     const record: ApiKeyRecord = {
       ...{ id, teamId, name, kind, scopes, hash: hashKey(key), hint: hintOf(key), createdAt: clock.now() },

@@ -99,6 +99,7 @@ export const problems = {
       ...ids(id),
       message: `The sandbox has too many concurrent incoming connections (limit: ${limit})`,
       connectionLimit: limit,
+      details: { limit: "connections", value: limit },
       code: 429,
     },
     page: {
@@ -122,7 +123,7 @@ export const problems = {
     body: {
       ...ids(id),
       message: "The sandbox is paused, and there is no room to resume it now",
-      // A 429 of the API has no `error_code` either.
+      // A visitor is not told which limit of the team was met.
       ...(code === "unavailable" && { error_code: reason }),
       code: HTTP_STATUS[code],
     },

@@ -1,5 +1,6 @@
-import { isAppError } from "@boxyard/core";
+import { type AppError, isAppError } from "@boxyard/core";
 import { type ClientConnection, type Exchange, type RequestHead, wantsContinue } from "@boxyard/http1";
+import { limitFields } from "../limit-met.ts";
 import { jsonResponse } from "./answers.ts";
 
 /** Where an upload goes, chunk by chunk. */
@@ -87,8 +88,8 @@ export class UploadExchange implements Exchange {
       await sink.finish();
       this.answer(200);
     } catch (error) {
-      const [status, message] = problemOf(error);
-      this.answer(status, message);
+      const [status, message, met] = problemOf(error);
+      this.answer(status, message, met);
     } finally {
       await sink?.discard().catch(() => {});
     }
@@ -110,20 +111,22 @@ export class UploadExchange implements Exchange {
     return bytes;
   }
 
-  private answer(status: number, message?: string): void {
+  private answer(status: number, message?: string, met?: AppError): void {
     if (this.stopped) return;
     this.stopped = true;
     this.pending = [];
     const keep = status === 200 && this.request.keepAlive;
-    this.client.write(jsonResponse(status, message === undefined ? {} : { code: status, message }, !keep));
+    const body = message === undefined ? {} : { code: status, message, ...(met && limitFields(met)) };
+    this.client.write(jsonResponse(status, body, !keep, false, met && Number(met.details.retryAfter)));
     this.client.endResponse(keep);
   }
 }
 
-function problemOf(error: unknown): [number, string] {
+/** Status, message and, for a limit that was met, the error. */
+function problemOf(error: unknown): [number, string, AppError?] {
   if (isAppError(error, "unauthenticated")) return [403, error.message];
   if (isAppError(error, "build_files_full")) return [507, error.message];
-  if (isAppError(error, "resource_exhausted")) return [429, error.message];
+  if (isAppError(error, "resource_exhausted")) return [429, error.message, error];
   if ((error as { code?: unknown }).code === "ENOSPC") return [507, "The server's disk is full"];
   return [500, "The upload could not be kept"];
 }

@@ -50,7 +50,7 @@ describe("the front", () => {
     const clients: RawPeer[] = [];
     for (let i = 0; i < LIMIT; i++) clients.push(await ask());
     const last = await ask();
-    await last.includes(`"connectionLimit":${LIMIT}`);
+    await last.includes(`"connectionLimit":${LIMIT},"details":{"limit":"connections","value":${LIMIT}}`);
     expect([last.received.split("\r\n", 1)[0], wakes.length]).toEqual(["HTTP/1.1 429 Too Many Requests", 1]);
     clients[0]?.reset();
     const { wakings } = f.front as unknown as { wakings: Wakings };

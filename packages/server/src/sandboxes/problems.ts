@@ -1,5 +1,6 @@
 import { AppError, isAppError, isRetryable } from "@boxyard/core";
 import { isTransientErrno } from "@boxyard/core/node";
+import { limitMet } from "../limit-met.ts";
 import { isStoreAway } from "../store/store-fault.ts";
 
 export { sandboxNotFound } from "@boxyard/core";
@@ -91,11 +92,8 @@ const NO_PLACE = "too_many_sandboxes";
 
 /** The largest number of sandboxes of users run already (`Admission`). */
 export function noPlace(maxSandboxes: number): AppError {
-  const details = { retryAfter: 5 };
-  return new AppError("resource_exhausted", `The maximum number of sandboxes (${maxSandboxes}) exists already`, {
-    reason: NO_PLACE,
-    details,
-  });
+  const advice = "end or pause some sandboxes, or try again later";
+  return limitMet({ limit: "BOXYARD_MAX_SANDBOXES", value: maxSandboxes, of: "server", reason: NO_PLACE, advice, retryAfter: 5 });
 }
 
 /** True when the server, or the team, may not have one more sandbox. */

@@ -1,5 +1,6 @@
 import { AppError, type Clock, newSecretId, type TeamId } from "@boxyard/core";
 import type { NewSecret } from "@boxyard/spec/platform";
+import { limitMet } from "../limit-met.ts";
 import { oldestFirst, type Page, type PageQuery, pageIn } from "../page.ts";
 import type { SecretRecord, Store } from "../store/index.ts";
 
@@ -33,10 +34,7 @@ export class TeamSecrets {
       throw new AppError("already_exists", `name: there is a secret '${name}' already`, { reason: "secret_exists" });
     }
     if (outcome === "too_many") {
-      throw new AppError("resource_exhausted", `The team has reached its limit secrets (${MAX_SECRETS}): delete some`, {
-        reason: "secret_limit_reached",
-        details: { limit: "secrets", value: MAX_SECRETS },
-      });
+      throw limitMet({ limit: "secrets", value: MAX_SECRETS, reason: "secret_limit_reached", advice: "delete some" });
     }
     return { ...record, version: 1, updatedAt: record.createdAt };
   }

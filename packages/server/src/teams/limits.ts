@@ -1,5 +1,6 @@
-import { AppError, type TeamId } from "@boxyard/core";
+import type { TeamId } from "@boxyard/core";
 import { LIMIT_NAMES, type LimitName } from "@boxyard/spec/platform";
+import { limitMet } from "../limit-met.ts";
 import type { TeamRecord } from "../store/index.ts";
 
 type LimitValues = Readonly<Record<LimitName, number>>;
@@ -40,18 +41,13 @@ export class TeamLimits {
   /** Throws `resource_exhausted`, reason `team_limit`, when a team would have `amount` of what the limit is about. */
   check(id: TeamId, name: LimitName, amount: number, retryAfter = 5): void {
     const value = this.of(id, name);
-    if (amount > value) throw limitReached(name, value, retryAfter);
-  }
-}
-
-/** The error for a limit that is met. `retryAfter`: seconds. */
-function limitReached(name: LimitName, value: number, retryAfter: number): AppError {
-  return new AppError(
-    "resource_exhausted",
-    `The team has reached its limit ${name} (${value}): end or remove something, or ask the operator for more`,
-    {
+    if (amount <= value) return;
+    throw limitMet({
+      limit: name,
+      value,
       reason: "team_limit",
-      details: { limit: name, value, retryAfter },
-    },
-  );
+      advice: "end or remove something, or ask the operator for more",
+      retryAfter,
+    });
+  }
 }

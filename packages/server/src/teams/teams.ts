@@ -2,6 +2,7 @@ import { AppError, isUuid, type TeamId } from "@boxyard/core";
 import type { LimitName, Retention } from "@boxyard/spec/platform";
 import type { Caller, Credentials } from "../keys/credentials.ts";
 import { DEFAULT_TEAM } from "../keys/first-key.ts";
+import { limitMet } from "../limit-met.ts";
 import type { Store, TeamRecord } from "../store/index.ts";
 import type { TeamLimits } from "./limits.ts";
 
@@ -30,7 +31,7 @@ export class Teams {
     const { store } = this.parts;
     if (isUuid(slug)) throw new AppError("invalid_argument", "slug: must not look like an id", { reason: "slug_is_id" });
     if ((await store.teams.list()).length >= MAX_TEAMS) {
-      throw new AppError("resource_exhausted", `There are ${MAX_TEAMS} teams already; delete some`, { reason: "too_many_teams" });
+      throw limitMet({ limit: "teams", value: MAX_TEAMS, of: "server", reason: "too_many_teams", advice: "delete some" });
     }
     const team = await store.teams.add(slug, name);
     if (!team) throw new AppError("already_exists", `There is a team '${slug}' already`, { reason: "team_exists" });

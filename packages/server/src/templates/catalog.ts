@@ -1,5 +1,6 @@
 import { AppError, type Clock, newBuildId, newTemplateId, type TeamId, type TemplateId } from "@boxyard/core";
 import type { NewTemplate, TemplateChange } from "@boxyard/spec/platform";
+import { limitMet } from "../limit-met.ts";
 import type { BuildRecord, Store, TemplateRecord, TemplateSettings, TemplateVersion } from "../store/index.ts";
 import { ownName } from "./own-name.ts";
 import { parseTag, parseTemplateReference } from "./reference.ts";
@@ -82,10 +83,8 @@ export class Catalog {
     const all = await store.templates.listBuildsIn(["waiting"]);
     const waiting = all.filter((build) => templates.get(build.templateId)?.record.teamId === teamId);
     if (waiting.length < MAX_WAITING) return waiting;
-    throw new AppError("resource_exhausted", `${MAX_WAITING} builds wait to be started already`, {
-      reason: "too_many_builds",
-      details: { limit: "waitingBuilds", value: MAX_WAITING },
-    });
+    const advice = "start the builds that were requested, or delete their templates";
+    throw limitMet({ limit: "waitingBuilds", value: MAX_WAITING, reason: "too_many_builds", advice });
   }
 
   /** Adds a build to a template; it replaces those of `waiting` that have the same tags. */

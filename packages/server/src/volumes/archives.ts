@@ -1,4 +1,4 @@
-import { AppError } from "@boxyard/core";
+import { limitMet } from "../limit-met.ts";
 import { type ReaderLimit, ReaderWatch } from "../reader-watch.ts";
 
 /** Each is a process, which a slow client keeps for as long as it reads. */
@@ -13,9 +13,8 @@ export class ArchiveCount {
   /** Returns what ends it, which may be called several times. Throws `resource_exhausted`, reason `too_many_archives`. */
   begin(): () => void {
     if (this.count >= MAX_ARCHIVES) {
-      throw new AppError("resource_exhausted", `${MAX_ARCHIVES} archives of volumes are being read or written already; try again later`, {
-        reason: "too_many_archives",
-      });
+      const advice = "exports and imports of volumes are under way; try again later";
+      throw limitMet({ limit: "volumeArchives", value: MAX_ARCHIVES, of: "server", reason: "too_many_archives", advice });
     }
     this.count += 1;
     let ended = false;

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { AppError, atPoint, type Clock, isAppError, SerialQueues, type StepObserver, type TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { archiveBytesOf, type SandboxDriver, type VolumeArchive, type VolumeInfo } from "@boxyard/driver";
+import { limitMet } from "../limit-met.ts";
 import type { Store, VolumeRecord } from "../store/index.ts";
 import { ArchiveCount, READER_LIMIT_MS, whenEnded } from "./archives.ts";
 
@@ -66,9 +67,7 @@ export class Volumes {
     const source = from === undefined ? undefined : await this.named(teamId, from);
     if (from !== undefined && !source) throw notFound(from);
     if ((await this.ofTeam(teamId)).length >= MAX_VOLUMES) {
-      throw new AppError("resource_exhausted", `There are ${MAX_VOLUMES} volumes already; delete some`, {
-        reason: "too_many_team_volumes",
-      });
+      throw limitMet({ limit: "volumes", value: MAX_VOLUMES, reason: "too_many_team_volumes", advice: "delete some" });
     }
     const sizeBytes = sizeMB === undefined ? (source?.sizeBytes ?? defaultMB * MIB) : sizeMB * MIB;
     const record = { id: randomUUID() as string, teamId, name, state: "creating" as const, sizeBytes, createdAt: clock.now() };

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { AppError, type Clock, type SandboxId, sandboxNotFound, type TeamId } from "@boxyard/core";
 import type { LifecycleEvent, LifecycleType, NewWebhook, WebhookChange } from "@boxyard/spec/platform";
+import { limitMet } from "../limit-met.ts";
 import type { Reach } from "../registry/reach.ts";
 import type { DeliveryRecord, Store, StoreEvent, WebhookRecord } from "../store/index.ts";
 import { LifecycleEvents } from "./lifecycle.ts";
@@ -47,10 +48,7 @@ export class Webhooks {
     const webhook = { id: randomUUID() as string, teamId, name, url, enabled, events: [...new Set(events)], createdAt: clock.now() };
     const madeSecret = signatureSecret === undefined ? `whsec_${randomBytes(24).toString("base64url")}` : undefined;
     if (!(await store.webhooks.add({ ...webhook, secret: signatureSecret ?? (madeSecret as string) }, MAX_WEBHOOKS))) {
-      throw new AppError("resource_exhausted", `The team has reached its limit webhooks (${MAX_WEBHOOKS}): delete some`, {
-        reason: "webhook_limit_reached",
-        details: { limit: "webhooks", value: MAX_WEBHOOKS },
-      });
+      throw limitMet({ limit: "webhooks", value: MAX_WEBHOOKS, reason: "webhook_limit_reached", advice: "delete some" });
     }
     sender.known.forget();
     return { webhook, madeSecret };

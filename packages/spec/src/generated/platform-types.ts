@@ -16,6 +16,10 @@ export type Error = {
   readonly code: number;
   readonly message: string;
   readonly error_code?: string | undefined;
+  readonly details?: {
+    readonly limit: string;
+    readonly value: number;
+  } | undefined;
 };
 
 export type NewSandbox = {

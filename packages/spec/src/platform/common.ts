@@ -11,6 +11,15 @@ export const ErrorBody = z
     code: z.int().meta({ description: "Repeats the HTTP status", example: 404 }),
     message: z.string().meta({ description: "One sentence that says what to do" }),
     error_code: z.string().optional().meta({ description: "Reason of the error, for programs; later versions may add reasons" }),
+    details: z
+      .object({
+        limit: z
+          .string()
+          .meta({ description: "Name of the limit; a setting's name for a limit that the setting gives", example: "sandboxes" }),
+        value: z.number().meta({ description: "The most that there may be", example: 20 }),
+      })
+      .optional()
+      .meta({ description: "The limit that was met, for 429" }),
   })
   .meta(named("Error"));
 export type ErrorBody = z.infer<typeof ErrorBody>;

@@ -113,9 +113,9 @@ function mountContent(app: Api, services: VolumeContentServices, method: string,
 /** As other errors, but with a text as `code`. */
 async function contentError(error: unknown, logger: Logger, requestId: string | undefined): Promise<Response> {
   const plain = errorResponse(error, logger, requestId);
-  const { message } = (await plain.json()) as { readonly message: string };
+  const { message, details } = (await plain.json()) as { readonly message: string; readonly details?: unknown };
   const code = error instanceof AppError ? error.reason : "internal";
-  return new Response(JSON.stringify({ code, message }), { status: plain.status, headers: plain.headers });
+  return new Response(JSON.stringify({ code, message, details }), { status: plain.status, headers: plain.headers });
 }
 
 export function mountVolumeContent(app: Api, services: VolumeContentServices): void {

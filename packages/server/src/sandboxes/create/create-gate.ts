@@ -1,4 +1,5 @@
 import { AppError, type Clock } from "@boxyard/core";
+import { limitMet } from "../../limit-met.ts";
 import { FairPlaces } from "./fair-places.ts";
 
 export interface GateLimits {
@@ -57,11 +58,8 @@ export class CreateGate {
 }
 
 function tooMany(queued: number): AppError {
-  const limit = `BOXYARD_MAX_QUEUED_CREATES (${queued})`;
-  return new AppError("resource_exhausted", `Too many sandboxes are being created at once: ${limit} wait; try again in a moment`, {
-    reason: "too_many_creates",
-    details: { retryAfter: 1 },
-  });
+  const advice = "too many sandboxes are being created at once; try again in a moment";
+  return limitMet({ limit: "BOXYARD_MAX_QUEUED_CREATES", value: queued, of: "server", reason: "too_many_creates", advice });
 }
 
 function tooLate(): AppError {

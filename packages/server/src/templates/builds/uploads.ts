@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, type Clock, type TeamId } from "@boxyard/core";
+import { limitMet } from "../../limit-met.ts";
 
 /** How long an upload's address is valid (docs/contract/templates.md). */
 const LINK_MS = 3600_000;
@@ -86,10 +87,8 @@ export class Uploads {
       throw full(`The upload has ${mib(length)}, and all files of your builds together may have ${mib(this.maxTeamBytes)}`);
     }
     if (this.parts.size >= MAX_UPLOADS_AT_ONCE) {
-      throw new AppError("resource_exhausted", "Too many uploads at once; try again in a moment", {
-        reason: "too_many_uploads",
-        details: { retryAfter: 1 },
-      });
+      const advice = "try again in a moment";
+      throw limitMet({ limit: "uploads", value: MAX_UPLOADS_AT_ONCE, of: "server", reason: "too_many_uploads", advice });
     }
     const part = join(this.directory, teamId, `${hash}.${randomBytes(8).toString("hex")}.part`);
     this.parts.set(part, { teamId, bytes: length });

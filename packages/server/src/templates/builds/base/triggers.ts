@@ -1,5 +1,6 @@
-import { AppError, type Clock, isAppError, Semaphore, type TeamId, TimeLimit } from "@boxyard/core";
+import { type Clock, isAppError, Semaphore, type TeamId, TimeLimit } from "@boxyard/core";
 import type { TriggersOf } from "@boxyard/spec/platform";
+import { limitMet } from "../../../limit-met.ts";
 import type { Templates } from "../../templates.ts";
 import { templateOfImage } from "../order/read-order.ts";
 import type { ImageSource } from "./image-source.ts";
@@ -53,10 +54,8 @@ export class Triggers {
     if (fromImage === undefined || fromImage === "scratch") return [];
     const team = this.asking.get(teamId) ?? { requests: 0, places: new Semaphore(MAX_ASKED_PER_TEAM) };
     if (team.requests >= MAX_PER_TEAM) {
-      throw new AppError("resource_exhausted", `${MAX_PER_TEAM} images are looked at already; try again in a moment`, {
-        reason: "too_many_triggers",
-        details: { retryAfter: 1 },
-      });
+      const advice = "so many images are looked at already; try again in a moment";
+      throw limitMet({ limit: "triggers", value: MAX_PER_TEAM, reason: "too_many_triggers", advice });
     }
     this.asking.set(teamId, team);
     team.requests += 1;
