@@ -31,16 +31,30 @@ test("takes what a journal is, and leaves out entries that are none or not in or
   expect([many?.entries.length, many?.entries[0]?.text.length]).toEqual([200, 500]);
 });
 
+const EMPTY = { entries: [], last: 0, running: 0 };
+/** A journal with one more member, which is `text`: `JSON.stringify` does not make every text. */
+const withMore = (text: string) => new Response(`{"entries":[],"last":0,"running":0,"more":${text}}`);
 test.each([
   ["no such route", () => new Response("", { status: 404 })],
   ["a redirect", () => Response.redirect("http://127.0.0.1:1/", 302)],
   ["no JSON", () => new Response("{")],
-  ["more than a megabyte", () => Response.json({ entries: [], last: 0, running: 0, more: "x".repeat(1 << 20) })],
+  ["more than a megabyte", () => Response.json({ ...EMPTY, more: "x".repeat(1 << 20) })],
+  ["a hundred thousand levels", () => withMore("[".repeat(100_000) + "]".repeat(100_000))],
+  ["a hundred thousand members", () => Response.json({ ...EMPTY, more: Array.from({ length: 100_000 }, () => 0) })],
   ["a body without end", () => new Response(new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) }))],
 ])("an agent that answers %s has no journal", async (_what, answer) => {
   await using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer });
   const agent = { address: { host: "127.0.0.1", agentPort: Number(server.port) }, accessToken: "t" } as never;
   expect(await readJournal(agent, 0, AbortSignal.timeout(20_000))).toBeUndefined();
+});
+
+test("brackets and commas within texts are no levels and members", async () => {
+  const text = '[{"\\\\",'.repeat(80);
+  const entries = Array.from({ length: 200 }, (_, i) => entry(i + 1, { text, pid: 1, exitCode: 2, ms: 3 }));
+  await using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => Response.json({ entries, last: 200, running: 0 }) });
+  const agent = { address: { host: "127.0.0.1", agentPort: Number(server.port) }, accessToken: "t" } as never;
+  const journal = await readJournal(agent, 0, AbortSignal.timeout(20_000));
+  expect([journal?.entries.length, journal?.entries[0]?.text]).toEqual([200, text.slice(0, 500)]);
 });
 
 test("an agent that does not answer has none, and its caller does not wait", async () => {

@@ -24,9 +24,13 @@ export interface GuestJournal {
 
 const MAX_BYTES = 1 << 20;
 const MAX_ENTRIES = 200;
-const MAX_TEXT = 500;
+/** Characters of a text; what is longer is cut off. */
+export const MAX_TEXT = 500;
 /** Of numbers and times: later than any time of this millennium. */
 const MOST = 2 ** 45;
+/** Of a body, with those that later agents may add. */
+const MAX_LEVELS = 8;
+const MAX_MEMBERS = 20 * MAX_ENTRIES;
 const KINDS: ReadonlySet<unknown> = new Set(["started", "ended", "agent"]);
 
 /**
@@ -42,7 +46,7 @@ export async function readJournal(agent: AgentAccess, after: number, signal: Abo
       signal,
     });
     const text = response.status === 200 ? await bounded(response) : void response.body?.cancel();
-    return text === undefined ? undefined : journalOf(JSON.parse(text), after);
+    return text === undefined || !mayBeJournal(text) ? undefined : journalOf(JSON.parse(text), after);
   } catch {
     return undefined;
   }
@@ -58,6 +62,30 @@ async function bounded(response: Response): Promise<string | undefined> {
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString("utf8");
+}
+
+/**
+ * Whether a text has no more levels and members than a journal. A parser takes up to a hundred times as long for a megabyte of brackets or of names as for
+ * one of texts, and the server does nothing else meanwhile.
+ */
+function mayBeJournal(text: string): boolean {
+  let [levels, members] = [0, 0];
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i];
+    if (character === '"') i = endOfText(text, i);
+    else if (character === "[" || character === "{") levels++;
+    else if (character === "]" || character === "}") levels--;
+    else if (character === ",") members++;
+    if (levels > MAX_LEVELS || members > MAX_MEMBERS) return false;
+  }
+  return true;
+}
+
+/** Where the text ends that begins at `start`. */
+function endOfText(text: string, start: number): number {
+  let i = start + 1;
+  while (i < text.length && text[i] !== '"') i += text[i] === "\\" ? 2 : 1;
+  return i;
 }
 
 /** An answer as a journal, as far as it is one. */

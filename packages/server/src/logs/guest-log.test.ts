@@ -122,9 +122,25 @@ describe("a guest that lies", () => {
       { text: "to come", at: now + 3_600_000_000 },
       { text: "git clone https://user:token@host/a \0 \ud800" },
     ]);
-    expect((await guestOf(id)).toSorted()).toEqual(["Agent: git clone https://…@host/a  \ufffd", "Agent: to come"]);
+    expect((await guestOf(id)).toSorted()).toEqual(["Agent: git clone https://…@host/a   \ufffd", "Agent: to come"]);
     const found = (await s.call("GET", `/v2/sandboxes/${id}/logs?direction=forward&search=come`)).body.logs[0];
     expect(Date.parse(found.timestamp)).toBeLessThan(now + 600_000);
+  });
+
+  test("gives no terminal an order, and begins no line that could be the server's", async () => {
+    const { id } = await sandboxWith([
+      { text: "\u001b]0;title\u0007\u001b[2J x\r\n2026-11-28T00:00:00.000Z INFO Sandbox ended\u0085y\u2028z" },
+      { text: "a\tb \u202edesrever\u202c \u2066isolated\u2069 \u200fz" },
+    ]);
+    const [orders, order] = await guestOf(id);
+    expect(orders).toBe("Agent:  ]0;title  [2J x  2026-11-28T00:00:00.000Z INFO Sandbox ended y z");
+    expect(order).toBe("Agent: a\tb  desrever   isolated   z");
+  });
+
+  test("shows no secret of an address that is long, or cut off", async () => {
+    const address = `https://user:${"t".repeat(400)}`;
+    const { id } = await sandboxWith([{ text: `git clone ${address}@host/a` }, { text: `git clone ${"x".repeat(300)} ${address}@host/a` }]);
+    expect(await guestOf(id)).toEqual(["Agent: git clone https://…@host/a", `Agent: git clone ${"x".repeat(300)} https://…`]);
   });
 
   test.each([

@@ -1,5 +1,5 @@
 import { type AgentAccess, readJournal } from "@boxyard/agent-client";
-import { atOnce, type Clock, Rounds, TimeLimit } from "@boxyard/core";
+import { atOnce, type Clock, Rounds, TimeLimit, within } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { isStoreFault, type SandboxLogStore, type SandboxRecord } from "../store/index.ts";
 import { guestLines } from "./guest-lines.ts";
@@ -83,7 +83,9 @@ export class GuestLog {
 
   /** Resolves when the sandbox's log has what its agent can say now, or after `limitMs`. Never rejects. */
   async catchUp(sandbox: Sandbox | undefined, limitMs: number): Promise<void> {
-    if (sandbox?.record.owner.kind === "user" && this.isDue(sandbox, 0)) await this.read(sandbox, limitMs).catch(() => {});
+    if (sandbox?.record.owner.kind !== "user" || !this.isDue(sandbox, 0)) return;
+    // A round that reads the same journal already, and the store, may take longer.
+    await within(this.read(sandbox, limitMs), limitMs, () => new Error("late"), this.parts.clock).catch(() => {});
   }
 
   private isDue({ id, state, incarnation }: Sandbox, quietMs: number): boolean {
