@@ -12,6 +12,7 @@ import { createWarm } from "./create-warm.ts";
 import { files } from "./files.ts";
 import { fork } from "./fork.ts";
 import { idle } from "./idle.ts";
+import { idleMetrics } from "./idle-metrics.ts";
 import { longLists } from "./long-lists.ts";
 import { pause } from "./pause.ts";
 import { proxy } from "./proxy.ts";
@@ -56,6 +57,7 @@ export const benches: readonly Bench[] = [
   soak,
   besideAttacks,
   longLists,
+  idleMetrics,
 ];
 
 /** Promises that nothing here measures, and why. */

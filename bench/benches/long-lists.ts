@@ -1,10 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { silentLogger } from "@boxyard/core/node";
-import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
-import { readConfig, startServer } from "@boxyard/server";
+import { FakeWorld } from "@boxyard/driver/fake";
 import { atMost, type Bench, type BenchResult } from "../lib/bench.ts";
+import { createSandbox, giveTemplate, startFakeServer } from "../lib/fake-server.ts";
 import { fillEvents, fillMetrics, openToFill } from "../lib/long-lists/fill.ts";
 import { repeat, type Summary } from "../lib/stats.ts";
 
@@ -33,9 +32,8 @@ export const longLists: Bench = {
 };
 
 async function measured(dataDir: string, count: number): Promise<BenchResult> {
-  const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent" });
   const world = new FakeWorld();
-  const start = () => startServer({ config, driver: new FakeDriver(world), logger: silentLogger });
+  const start = () => startFakeServer(dataDir, world);
   giveTemplate(dataDir, world);
   const first = await start();
   const { teamId, key } = first.firstKey;
@@ -83,24 +81,6 @@ function pathsOf(id: string, count: number): Record<string, string> {
     "the most of a team in 30 days": "/teams/default/metrics/max?metric=concurrent_sandboxes",
     "usage of a team": "/usage",
   };
-}
-
-/** What a sandbox of the template `base` needs. */
-function giveTemplate(dataDir: string, world: FakeWorld): void {
-  const digest = `sha256:${"b".repeat(64)}`;
-  world.layers.set(digest, { info: { digest, sizeBytes: 1024, createdAt: 1 }, tar: new Uint8Array(1024) });
-  mkdirSync(join(dataDir, "templates"));
-  const template = { version: 1, name: "base", image: { digest: `sha256:${"a".repeat(64)}`, layers: [digest] } };
-  writeFileSync(join(dataDir, "templates/base.json"), JSON.stringify(template));
-}
-
-async function createSandbox(url: string, key: string): Promise<string> {
-  const response = await fetch(`${url}/v2/sandboxes`, {
-    method: "POST",
-    headers: { "X-API-Key": key, "Content-Type": "application/json" },
-    body: JSON.stringify({ templateID: "base", timeout: 3600 }),
-  });
-  return ((await response.json()) as { sandboxID: string }).sandboxID;
 }
 
 async function answered(url: string, key: string): Promise<void> {
