@@ -116,6 +116,17 @@ describe.each(["SQLite", "PostgreSQL"])("the key of a store on %s", (kind) => {
   );
 });
 
+test("a store whose file was removed after a rotation that was broken off begins anew", async () => {
+  const place = { file: join(directory, "boxyard.db") };
+  await plant(place);
+  await killedAt(place, "key made");
+  for (const end of ["", "-wal", "-shm"]) rmSync(`${place.file}${end}`, { force: true });
+  const store = await open(place);
+  expect(await store.secrets.list(teamId)).toEqual([]);
+  await store.close();
+  expect(existsSync(join(directory, "store-key.next"))).toBe(false);
+}, 60_000);
+
 test("another data directory's texts on the same database stay as they are", async () => {
   const place = { url: await postgres.database() };
   const read = await plant(place);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { SQL } from "bun";
 import { keyIdOf, type Sealer } from "./sealer.ts";
@@ -16,6 +17,7 @@ const ROWS_AT_ONCE = 500;
 
 /** The key that the sandboxes of a node are sealed with, by its id; undefined where the store does not say so, or is not there yet. */
 async function sealedWith(place: StorePlace, node: string): Promise<string | undefined> {
+  if ("file" in place && !existsSync(place.file)) return undefined;
   const sql = await open(place);
   try {
     const [row] = (await sql`SELECT value FROM meta WHERE name = ${sealedWithName(node)}`) as Row[];
