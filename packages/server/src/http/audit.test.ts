@@ -41,7 +41,7 @@ const EMPTY_TAR = "\0".repeat(1024);
 let made = 0;
 const name = () => `made-${++made}`;
 const post = (path: string, body?: unknown) => s.call("POST", path, body);
-const sandbox = async (body: object = {}) => (await s.create(body)).sandboxID;
+const sandbox = async (body: Record<string, unknown> = {}) => (await s.create(body)).sandboxID;
 const paused = async () => {
   const id = await sandbox();
   await post(`/sandboxes/${id}/pause`, {});
