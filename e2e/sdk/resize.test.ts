@@ -62,3 +62,30 @@ test("a create takes a size, which the kernel enforces; a resize changes it, up 
   expect(await seen(sandbox)).toMatchObject({ total: 300, memoryMB: 300 });
   await expect(hold(sandbox, 400)).rejects.toThrow();
 }, 180_000);
+
+/** What programs count, and what a program of OpenMP starts. */
+const threads = async (sandbox: Sandbox, envs: Readonly<Record<string, string>> = {}) =>
+  (await sandbox.commands.run('echo "$(nproc) $OMP_NUM_THREADS"', { envs })).stdout.trim();
+
+test("nproc and OMP_NUM_THREADS of commands follow the size and a resize; what the caller or the create sets wins", async () => {
+  // Two processors are what every machine of the tests has.
+  await using sandbox = await Sandbox.create({ ...target(), resources: { cpuCount: 0.5 } });
+  expect(await threads(sandbox)).toBe("1 1");
+  await sandbox.resize({ cpuCount: 1.5 });
+  expect(await threads(sandbox)).toBe("2 2");
+  expect(await threads(sandbox, { OMP_NUM_THREADS: "7" })).toBe("7 7");
+  await sandbox.resize({ cpuCount: 1 });
+  for (const keepMemory of [true, false]) {
+    await sandbox.pause({ keepMemory });
+    await sandbox.resume();
+    expect([keepMemory, await threads(sandbox)]).toEqual([keepMemory, "1 1"]);
+  }
+  const [copy] = await sandbox.fork();
+  if (!copy?.sandbox) throw copy?.error;
+  await copy.sandbox.resize({ cpuCount: 2 });
+  expect([await threads(copy.sandbox), await threads(sandbox)]).toEqual(["2 2", "1 1"]);
+  await copy.sandbox.kill();
+
+  await using own = await Sandbox.create({ ...target(), resources: { cpuCount: 1 }, envs: { OMP_NUM_THREADS: "3" } });
+  expect(await threads(own)).toBe("3 3");
+}, 120_000);

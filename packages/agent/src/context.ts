@@ -60,6 +60,7 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
     oomKills,
     launcher,
     shares,
+    cpuLimit: () => readLimits(config.hostDir).cpuCount,
   });
   return {
     ctx,

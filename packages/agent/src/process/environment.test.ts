@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { composeEnvironment } from "./environment.ts";
+import { composeEnvironment, threadsEnvironment } from "./environment.ts";
 import { resolveCommand } from "./shell-fallback.ts";
 
 const user = { name: "user", home: "/home/user" };
@@ -9,6 +9,12 @@ test("the request's variables override the sandbox's, which override PATH and th
   expect({ ...composeEnvironment(user, {}, {}) }).toEqual({ PATH: path, HOME: "/home/user", USER: "user", LOGNAME: "user" });
   const env = composeEnvironment(user, { HOME: "/sandbox", A: "1" }, { A: "2", USER: "x" });
   expect({ ...env }).toEqual({ PATH: path, HOME: "/sandbox", USER: "x", LOGNAME: "user", A: "2" });
+});
+
+test("the number of threads is that of the processors, a fraction counts as one, and no limit gives none", () => {
+  const threads = [0.1, 0.5, 1, 1.5, 2, 64].map((limit) => threadsEnvironment(limit).OMP_NUM_THREADS);
+  expect(threads).toEqual(["1", "1", "1", "2", "2", "64"]);
+  expect([threadsEnvironment(0), threadsEnvironment(undefined)]).toEqual([{ OMP_NUM_THREADS: "1" }, {}]);
 });
 
 test("names of object members are ordinary names of variables", () => {

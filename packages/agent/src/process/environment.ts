@@ -22,6 +22,14 @@ export function composeEnvironment(
   return env;
 }
 
+/**
+ * `OMP_NUM_THREADS`: the processors that the sandbox may use at once, rounded up, at least 1; nothing where no limit is known. `nproc` of GNU prints
+ * it, and OpenMP, OpenBLAS and what stands on them start so many threads. The kernel's own answer (`sched_getaffinity`) names all of the machine's.
+ */
+export function threadsEnvironment(cpuLimit: number | undefined): Record<string, string> {
+  return cpuLimit === undefined ? {} : { OMP_NUM_THREADS: String(Math.max(1, Math.ceil(cpuLimit))) };
+}
+
 /** Throws `invalid_argument` for a name or a value that no environment can have. */
 export function checkEnvironment(name: string, value: string): void {
   if (name === "" || name.includes("=") || name.includes("\0")) {

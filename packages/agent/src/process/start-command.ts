@@ -11,7 +11,7 @@ import { closeQuietly, libc } from "../sys/native.ts";
 import type { CallTrace } from "../trace.ts";
 import { Command } from "./command.ts";
 import { endStatusOf, looksKilled } from "./end-status.ts";
-import { composeEnvironment } from "./environment.ts";
+import { composeEnvironment, threadsEnvironment } from "./environment.ts";
 import type { Launcher } from "./launch/launcher.ts";
 import type { OutputShares } from "./output-shares.ts";
 import { resolveCommand } from "./shell-fallback.ts";
@@ -39,6 +39,8 @@ export interface StartDeps {
   readonly oomKills: OomCounter;
   readonly launcher: Launcher;
   readonly shares: OutputShares;
+  /** Processors that the sandbox may use at once, a fraction too, as of now: a resize changes it. Undefined: no limit is known. */
+  readonly cpuLimit: () => number | undefined;
 }
 
 /** Starts a command. A failure leaves neither descriptors nor a cgroup. Throws `invalid_argument` for a bad order, `resource_exhausted` at a limit. */
@@ -47,7 +49,8 @@ export async function startCommand(deps: StartDeps, order: StartOrder): Promise<
   checkCommand(command);
   const cwd = workingDirectory(deps.state, order.user, order.config.cwd);
   const traceEnv = order.traceparent === undefined ? undefined : { TRACEPARENT: order.traceparent };
-  const env = composeEnvironment(order.user, { ...deps.state.env, ...traceEnv }, order.config.envs);
+  const sandboxEnv = { ...threadsEnvironment(deps.cpuLimit()), ...deps.state.env, ...traceEnv };
+  const env = composeEnvironment(order.user, sandboxEnv, order.config.envs);
   const oomKillsBefore = deps.oomKills.read();
   const unclosed = new Set<number>();
   let cgroup: CommandCgroup | undefined;
