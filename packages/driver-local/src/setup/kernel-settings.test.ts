@@ -10,7 +10,7 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "boxyard-kernel-"));
   mkdirSync(`${directory}/fs/inotify`, { recursive: true });
   write("max_user_instances", 128);
-  write("max_user_watches", 2_000_000);
+  write("max_user_watches", 200_000_000);
 });
 
 afterEach(() => rmSync(directory, { recursive: true }));
@@ -20,12 +20,12 @@ const read = (name: string) => Number(readFileSync(`${directory}/fs/inotify/${na
 
 test("settings that are too low are raised, others stay, and restoring sets the old values", () => {
   expect(raiseSettings(directory, directory)).toEqual([{ name: "fs.inotify.max_user_instances", before: 128, after: 131_072 }]);
-  expect([read("max_user_instances"), read("max_user_watches")]).toEqual([131_072, 2_000_000]);
+  expect([read("max_user_instances"), read("max_user_watches")]).toEqual([131_072, 200_000_000]);
   expect(settingsTooLow(directory)).toEqual([]);
   expect(raiseSettings(directory, directory)).toEqual([]);
   restoreKernelSettings(directory, directory);
   restoreKernelSettings(directory, directory);
-  expect([read("max_user_instances"), read("max_user_watches")]).toEqual([128, 2_000_000]);
+  expect([read("max_user_instances"), read("max_user_watches")]).toEqual([128, 200_000_000]);
 });
 
 test("a setting that this kernel does not have is ignored", () => {

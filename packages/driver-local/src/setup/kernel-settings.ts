@@ -16,7 +16,8 @@ interface KernelSetting {
 const KERNEL_SETTINGS: readonly KernelSetting[] = [
   // The kernel counts the instances of all sandboxes for root: the default of 128 is enough for two sandboxes.
   { name: "fs.inotify.max_user_instances", atLeast: 131_072 },
-  { name: "fs.inotify.max_user_watches", atLeast: 1_048_576 },
+  // And their watches: what 2,048 sandboxes may have, as for the instances. Sixteen would be enough to take a million.
+  { name: "fs.inotify.max_user_watches", atLeast: 134_217_728 },
   { name: "fs.file-max", atLeast: 100_000_000 },
   // The largest value that the kernel accepts.
   { name: "kernel.pid_max", atLeast: 4_194_304 },

@@ -1,13 +1,55 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxHandle } from "@boxyard/driver";
 import { failure } from "@boxyard/driver/contract-suite";
+import { eventually } from "@boxyard/testkit";
 import { exec, initAgent } from "../testing/exec.ts";
 import { never } from "../testing/machine.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 
 const MIB = 1 << 20;
+
+/**
+ * Processes without end that watch every file of /data/watched, each by an instance of its own; they hold what they got until they are killed. Prints how
+ * many got an instance, how many watches there are in all, and why the others failed.
+ */
+const WATCH_BOMB = `
+import ctypes, errno, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+os.makedirs("/data/watched", exist_ok=True)
+paths = [f"/data/watched/{i}".encode() for i in range(1100)]
+for path in paths: open(path, "w").close()
+def hold():
+    fd = libc.inotify_init1(0)
+    if fd < 0: return 0, 0, errno.errorcode[ctypes.get_errno()]
+    for taken, path in enumerate(paths):
+        if libc.inotify_add_watch(fd, path, 0xfff) < 0: return 1, taken, errno.errorcode[ctypes.get_errno()]
+    return 1, len(paths), "all"
+results, told = os.pipe()
+alive, parent = os.pipe()
+for _ in range(72):
+    if os.fork() == 0:
+        os.close(parent)
+        os.write(told, (" ".join(map(str, hold())) + "\\n").encode())
+        os.read(alive, 1)
+        os._exit(0)
+os.close(told)
+lines = open(results)
+got = [lines.readline().split() for _ in range(72)]
+print(sum(int(one[0]) for one in got), sum(int(one[1]) for one in got), *sorted({one[2] for one in got}), flush=True)
+signal.pause()
+`;
+
+/** Watches /data/watched, writes down that it does, and prints the name of what is made there. */
+const WATCH = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+fd = libc.inotify_init1(0)
+assert libc.inotify_add_watch(fd, b"/data/watched", 0x100) > 0, ctypes.get_errno()
+print("watches", flush=True)
+print(os.read(fd, 4096)[16:].rstrip(bytes(1)).decode(), flush=True)
+`;
 
 /** What root of one sandbox does to a volume that another sandbox has too. */
 describe("a hostile user of a volume", () => {
@@ -108,6 +150,37 @@ describe("a hostile user of a volume", () => {
     expect(used).toBeLessThanOrEqual(24 * MIB);
     expect(await run(other, "head -c 4M /dev/urandom > /own/x && stat -c %s /own/x")).toBe(`${4 * MIB}`);
     await run(attacker, "rm -f /data/big /data/shared /data/more /data/hole");
+  });
+
+  test("a fork bomb of watches on it ends at the attacker's own limits; others and the machine go on watching", async () => {
+    const start = async (handle: SandboxHandle, name: string, program: string) => {
+      await run(
+        handle,
+        `cat > /root/${name}.py <<'END'\n${program}\nEND\npython3 /root/${name}.py > /root/${name} 2>&1 < /dev/null & echo $! > /root/${name}.pid`,
+      );
+    };
+    const shows = (handle: SandboxHandle, name: string, what: RegExp) =>
+      eventually(`${name} shows ${what}`, async () => what.test(await run(handle, `cat /root/${name}`)), { withinMs: 50_000 });
+    await start(attacker, "bomb", WATCH_BOMB);
+    await shows(attacker, "bomb", /\S/);
+    const [instances, watches, ...why] = (await run(attacker, "cat /root/bomb")).split(" ");
+    // The agent may have an instance of its own.
+    expect(Number(instances)).toBeGreaterThan(50);
+    expect(Number(instances)).toBeLessThanOrEqual(64);
+    expect(Number(watches)).toBeGreaterThan(50_000);
+    expect(Number(watches)).toBeLessThanOrEqual(65_536);
+    expect(why).toEqual(["EMFILE", "ENOSPC", "all"]);
+    // All of it is held now.
+    await start(other, "modest", WATCH);
+    await shows(other, "modest", /^watches$/m);
+    await run(attacker, "touch /data/watched/new");
+    await shows(other, "modest", /^new$/m);
+    const seen = Promise.withResolvers<void>();
+    const own = watch(machine.dataDir, () => seen.resolve());
+    writeFileSync(join(machine.dataDir, "watched"), "");
+    await seen.promise;
+    own.close();
+    await run(attacker, "kill -9 $(cat /root/bomb.pid); rm -r /data/watched");
   });
 
   test("deep trees and many names can be listed in parts, and removed without a sandbox", async () => {
