@@ -56,6 +56,14 @@ export class MetricHistory {
     return metricOf(isIdle ? idlePoint(tail.last, tail.seenUntil, TIERS[0].stepMs) : tail.last, resourcesOf(record));
   }
 
+  /** The same, also of a sandbox that is paused since before this server began. Throws the store's faults. */
+  async lastOf(record: SandboxRecord): Promise<SandboxMetric | undefined> {
+    const newest = this.newest(record);
+    if (newest) return newest;
+    const stored = await this.parts.store.metrics.meterOf(record.id);
+    return stored && metricOf(stored.point, resourcesOf(record));
+  }
+
   /** What a team had over time, oldest first. */
   async ofTeam(teamId: TeamId, range: MetricRange): Promise<TeamMetric[]> {
     return (await this.points(seriesOfTeam(teamId), this.parts.teams.tailOf(teamId), range, idleTeamPoint)).map(teamMetricOf);

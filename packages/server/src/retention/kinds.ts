@@ -28,7 +28,7 @@ export interface KindParts {
   readonly templates: Templates;
   readonly snapshotCatalog: SnapshotCatalog;
   readonly store: Store;
-  readonly history: Pick<MetricHistory, "newest">;
+  readonly history: Pick<MetricHistory, "lastOf">;
 }
 
 /** Every kind, in the order in which they are looked for. */
@@ -44,7 +44,7 @@ function pausedSandboxes({ engine, history }: KindParts): Kind {
         if (state !== "paused") continue;
         const { id, teamId, templateId, endAt } = record;
         const memory = withBytes(record) ? await driver.generation(id).catch(() => undefined) : undefined;
-        const bytes = withBytes(record) ? (memory?.memoryBytes ?? 0) + (history.newest(record)?.diskUsed ?? 0) : 0;
+        const bytes = withBytes(record) ? (memory?.memoryBytes ?? 0) + ((await history.lastOf(record))?.diskUsed ?? 0) : 0;
         items.push({ id, teamId, templateId, at: endAt, bytes, isInUse: false });
       }
       return items;

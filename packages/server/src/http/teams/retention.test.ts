@@ -7,6 +7,7 @@ import type { TestServer, TestServerOptions } from "../../testing/test-server.ts
 let later = 0;
 const clock = { ...systemClock, now: () => systemClock.now() + later };
 const HOUR = 3600_000;
+const MIB = 2 ** 20;
 
 let place: Place;
 let s: TestServer;
@@ -73,6 +74,35 @@ describe("paused sandboxes", () => {
     await rules({ paused: { maxCount: 2 }, warnHours: 0 });
     await round();
     expect(await Promise.all([running, first, second, third].map((id) => exists(id)))).toEqual([true, false, true, true]);
+  });
+
+  test("are deleted beyond a size, the oldest first: disk and memory count, also those of sandboxes that an earlier server paused", async () => {
+    const sized = async (diskMiB: number, body: object) => {
+      const { sandboxID } = await s.create();
+      const sandbox = place.world.sandboxes.get(sandboxID);
+      if (!sandbox) throw new Error("the sandbox is not on the machine");
+      sandbox.use.diskUsedBytes = diskMiB * MIB;
+      place.world.keptMemoryBytes = 10 * MIB;
+      expect((await s.call("POST", `/sandboxes/${sandboxID}/pause`, body)).status).toBe(204);
+      later += 1000;
+      return sandboxID;
+    };
+    const ids = [await sized(30, { memory: true }), await sized(40, { memory: false }), await sized(30, { memory: true })];
+    const left = () => Promise.all(ids.map((id) => exists(id)));
+    await rules({ paused: { maxMB: 120 }, warnHours: 0 });
+    await round();
+    expect(await left()).toEqual([true, true, true]);
+    await place.crash(s);
+    s = await boot();
+    await round();
+    expect(await left()).toEqual([true, true, true]);
+    // One MiB less than all of them take.
+    await rules({ paused: { maxMB: 119 }, warnHours: 0 });
+    await round();
+    expect(await left()).toEqual([false, true, true]);
+    await rules({ paused: { maxMB: 79 }, warnHours: 0 });
+    await round();
+    expect(await left()).toEqual([false, false, true]);
   });
 
   test("one that is resumed after the warning stays, and is warned of anew after its next pause", async () => {
