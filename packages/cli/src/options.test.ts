@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
-import { parsePort, parseSeconds } from "./options.ts";
+import { parsePort, parseSeconds, parseSecondsOrNone } from "./options.ts";
 import { bytes, duration } from "./output/units.ts";
 
 test("durations are seconds or have a unit", () => {
   expect(["90", "1.5", "90s", "15m", "2h", "1d"].map(parseSeconds)).toEqual([90, 1.5, 90, 900, 7200, 86_400]);
   for (const wrong of ["0", "-1", "x", "1w", "", "1e3"]) expect(() => parseSeconds(wrong)).toThrow("number of seconds");
+  expect(["0", "90", "10m"].map((text) => parseSecondsOrNone(text))).toEqual([0, 90, 600]);
+  expect(() => parseSecondsOrNone("-1")).toThrow("number of seconds");
 });
 
 test("ports are whole numbers", () => {

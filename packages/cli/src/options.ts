@@ -53,6 +53,9 @@ export function parseSeconds(text: string): number {
   return seconds;
 }
 
+/** The same, and `0`: none. */
+export const parseSecondsOrNone = (text: string): number => (text === "0" ? 0 : parseSeconds(text));
+
 /** A port of the Internet protocols. */
 export function parsePort(text: string): number {
   const port = Number(text);

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { collectEnv, collectEnvSecrets, collectMounts, collectPairs, parseCount, parseSeconds } from "../options.ts";
+import { collectEnv, collectEnvSecrets, collectMounts, collectPairs, parseCount, parseSeconds, parseSecondsOrNone } from "../options.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 import * as actions from "./sandbox-actions.ts";
 import { agentLogs, LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
@@ -44,7 +44,7 @@ export function configure(command: Command, context: CliContext): void {
 
   command
     .command("idle-timeout <sandbox>")
-    .argument("<seconds>", "seconds, or 15m, 2h; 0: none", parseSeconds)
+    .argument("<seconds>", "seconds, or 15m, 2h; 0: none", parseSecondsOrNone)
     .description("Set how long a sandbox may be idle, from now on, before it ends or is paused.")
     .addHelpText("after", "\nExamples:\n  $ boxyard sandbox idle-timeout SANDBOX 10m")
     .action((id: string, seconds: number) => actions.idleTimeout(id, seconds, context));

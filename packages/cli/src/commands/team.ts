@@ -1,11 +1,12 @@
 import { AppError } from "@boxyard/core";
-import { type Retention, type TeamChangeOptions, Teams } from "@boxyard/sdk/teams";
+import { type TeamChangeOptions, Teams } from "@boxyard/sdk/teams";
 import type { Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { table } from "../output/table.ts";
 import { duration } from "../output/units.ts";
+import { RULES_HELP, rulesOf } from "../retention-rules.ts";
 
 export function configure(command: Command, context: CliContext): void {
   command.description("Create, list, limit and delete teams: for the operator of the server, whose key is of the team default.");
@@ -36,7 +37,7 @@ export function configure(command: Command, context: CliContext): void {
   command
     .command("retention <team> [rule...]")
     .description(
-      "Replace the rules by which what a team keeps is deleted, KIND.NAME=NUMBER, and print them; without rules only print. Kinds: paused, snapshots, builds. Names: maxAgeHours, maxCount, maxMB. warnHours=NUMBER: when an event announces a deletion.",
+      `Replace the rules by which what a team keeps is deleted, KIND.NAME=NUMBER, and print them; without rules only print. ${RULES_HELP}`,
     )
     .option("--off", "take all rules away")
     .addHelpText(
@@ -77,18 +78,6 @@ async function limit(team: string, words: readonly string[], { json }: { json?: 
   const changed = await Teams.change(team, { ...(await connection(context)), limits: limits as TeamChangeOptions["limits"] });
   if (json) return context.output.json(changed.limits);
   await context.output.line(table(Object.entries(changed.limits).map(([name, value]) => [name, String(value)])));
-}
-
-/** `paused.maxCount=3 warnHours=1` as the API takes it. */
-function rulesOf(words: readonly string[]): Retention {
-  const rules: Record<string, number | Record<string, number>> = {};
-  for (const word of words) {
-    const [, kind, name = "", value = ""] = /^(?:(\w+)\.)?(\w+)=(\d+)$/.exec(word) ?? [];
-    if (name === "") throw new AppError("invalid_argument", `'${word}' is no rule: give KIND.NAME=NUMBER`, { reason: "bad_rule" });
-    if (kind === undefined) rules[name] = Number(value);
-    else rules[kind] = { ...(rules[kind] as object | undefined), [name]: Number(value) };
-  }
-  return rules as Retention;
 }
 
 async function retention(team: string, words: readonly string[], { off }: { off?: boolean }, context: CliContext): Promise<void> {

@@ -1,10 +1,12 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { collectMounts, collectPairs, parseCount } from "../options.ts";
+import { RULES_HELP } from "../retention-rules.ts";
 import * as actions from "../template/actions.ts";
 import { type BuildOptions, build } from "../template/build.ts";
 import * as images from "../template/images.ts";
 import { type RebuildOptions, rebuild } from "../template/rebuild.ts";
+import * as settings from "../template/settings.ts";
 
 const BUILD_EXAMPLES = `
 The steps are those of a Dockerfile: boxyard.Dockerfile or Dockerfile in the directory, which is also the build context: COPY
@@ -107,6 +109,7 @@ export function configure(command: Command, context: CliContext): void {
     .action((name: string, options: { json?: boolean }) => actions.info(name, options, context));
 
   configureTags(command, context);
+  configureSettings(command, context);
 
   command
     .command("push <template> <reference>")
@@ -165,4 +168,31 @@ function configureTags(command: Command, context: CliContext): void {
     .command("unpublish <template...>")
     .description("Keep templates to your own team again, by name or id.")
     .action((names: string[]) => actions.publish(names, false, context));
+}
+
+/** What its sandboxes may have, and what is kept of them. */
+function configureSettings(command: Command, context: CliContext): void {
+  command
+    .command("limit <template> [limit...]")
+    .description(
+      "Set the most that a sandbox of a template may have, at its create and by a resize, NAME=NUMBER or NAME=default, and print all of it. Names: cpuCount, memoryMB, diskSizeMB.",
+    )
+    .option("--json", "print it as JSON")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ boxyard template limit my-app cpuCount=2 memoryMB=4096\n  $ boxyard template limit my-app memoryMB=default",
+    )
+    .action((name: string, limits: string[], options: { json?: boolean }) => settings.limit(name, limits, options, context));
+
+  command
+    .command("retention <template> [rule...]")
+    .description(
+      `Replace the rules by which what was made of a template is deleted, KIND.NAME=NUMBER, and print them; without rules only print. They hold in place of the team's rules of the same kinds. ${RULES_HELP}`,
+    )
+    .option("--off", "take all rules of the template away: the team's hold")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ boxyard template retention my-app builds.maxCount=5 paused.maxAgeHours=48\n  $ boxyard template retention my-app --off",
+    )
+    .action((name: string, rules: string[], options: { off?: boolean }) => settings.retention(name, rules, options, context));
 }

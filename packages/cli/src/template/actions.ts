@@ -57,6 +57,7 @@ export async function info(name: string, options: Json, context: CliContext): Pr
     ["cpus", String(found.cpuCount)],
     ["memory", bytes(found.memoryMB * MIB)],
     ["disk", bytes(found.diskSizeMB * MIB)],
+    ...limitRow(found),
     ["public", found.isPublic ? "yes" : "no"],
     ["created", found.createdAt.toISOString()],
     ["changed", found.updatedAt.toISOString()],
@@ -65,6 +66,12 @@ export async function info(name: string, options: Json, context: CliContext): Pr
   ];
   await context.output.line(table(rows));
   if (found.filesMissing) context.output.note(REBUILD);
+}
+
+/** The most that one of its sandboxes may have, where that is set. */
+function limitRow({ maxResources }: TemplateInfo): string[][] {
+  const set = Object.entries(maxResources).map(([name, value]) => `${name}=${value}`);
+  return set.length === 0 ? [] : [["limits", set.join(" ")]];
 }
 
 /** One row for each tag, with the whole id of its build: `NAME:BUILD` means that build. */

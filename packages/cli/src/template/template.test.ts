@@ -108,6 +108,35 @@ test("list, info, tag, publish, delete", async () => {
   expect((await template("info", "no")).stderr).toContain("boxyard template list");
 });
 
+test("limit changes what is named; retention replaces its rules; a word that is neither is refused before anything is sent", async () => {
+  expect((await template("limit", "app", "cpuCount=1.5", "memoryMB=2048")).stdout).toMatch(
+    /^cpuCount +1.5\nmemoryMB +2048\ndiskSizeMB +default\n$/,
+  );
+  expect(fake.seen.at(-1)).toEqual({
+    method: "PATCH",
+    path: "/v2/templates/t1",
+    body: { maxResources: { cpuCount: 1.5, memoryMB: 2048 } },
+  });
+  expect(JSON.parse((await template("limit", "app", "cpuCount=default", "--json")).stdout)).toEqual({ memoryMB: 2048 });
+  expect((await template("limit", "app")).stdout).toMatch(/^cpuCount +default\nmemoryMB +2048\n/);
+  expect((await template("info", "app")).stdout).toMatch(/^limits +memoryMB=2048$/m);
+
+  const rules = { builds: { maxCount: 5 }, paused: { maxAgeHours: 48, maxMB: 9 }, warnHours: 2 };
+  const given = ["builds.maxCount=5", "paused.maxAgeHours=48", "paused.maxMB=9", "warnHours=2"];
+  expect(JSON.parse((await template("retention", "app", ...given)).stdout)).toEqual(rules);
+  expect(JSON.parse((await template("retention", "app")).stdout)).toEqual(rules);
+  expect(JSON.parse((await template("retention", "app", "--off")).stdout)).toEqual({});
+  for (const words of [
+    ["limit", "app", "memory=5"],
+    ["limit", "app", "memoryMB"],
+    ["retention", "app", "paused.max=5"],
+    ["retention", "app", "boxes.maxCount=1"],
+  ]) {
+    expect(await template(...words)).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/is no (limit|rule): give/) });
+  }
+  expect(fake.seen.filter(({ method }) => method === "PATCH")).toHaveLength(4);
+}, 30_000);
+
 test("templates whose files are lost are listed as missing, with what to do", async () => {
   fake.lost = true;
   const [listed, one] = [await template("list"), await template("info", "app")];

@@ -151,6 +151,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "CallSite",
       "placeOf",
       "TemplateInfo",
+      "TemplateSettings",
       "TemplateTag",
       "PushOpts",
       "PushProgress",

@@ -6,7 +6,15 @@ import { withQuery } from "../connection/with-query.ts";
 import type { Page } from "../sandbox/sandbox-api.ts";
 import { mountsToJson } from "../volumes/volume-types.ts";
 import type { SentStep, TemplateOrigin, TemplateParts } from "./steps.ts";
-import { type BuildStatus, buildFromJson, type TemplateInfo, type TemplateTag, tagFromJson, templateFromJson } from "./template-info.ts";
+import {
+  type BuildStatus,
+  buildFromJson,
+  type TemplateInfo,
+  type TemplateSettings,
+  type TemplateTag,
+  tagFromJson,
+  templateFromJson,
+} from "./template-info.ts";
 
 const NO_TEMPLATE = "template_not_found";
 const templatePath = (id: string, rest = "") => `/templates/${encodeURIComponent(id)}${rest}`;
@@ -211,7 +219,8 @@ export function deleteTemplate(api: ApiClient, id: string, options: RequestOptio
   });
 }
 
-export function setPublic(api: ApiClient, id: string, isPublic: boolean, options: RequestOptions): Promise<void> {
+export function changeTemplate(api: ApiClient, id: string, settings: TemplateSettings, options: RequestOptions): Promise<void> {
+  const { isPublic, retention, maxResources, idleTimeoutMs } = settings;
   return api.send({
     method: "PATCH",
     path: `/v2${templatePath(id)}`,
@@ -219,7 +228,12 @@ export function setPublic(api: ApiClient, id: string, isPublic: boolean, options
     notFoundReason: NO_TEMPLATE,
     repeatable: true,
     options,
-    body: { public: isPublic } satisfies wire.TemplateUpdateRequest,
+    body: {
+      ...(isPublic !== undefined && { public: isPublic }),
+      ...(retention && { retention }),
+      ...(maxResources && { maxResources }),
+      ...(idleTimeoutMs !== undefined && { idleTimeout: Math.ceil(idleTimeoutMs / 1000) }),
+    } satisfies wire.TemplateUpdateRequest,
     read: ignore,
   });
 }

@@ -1,5 +1,7 @@
 import type * as wire from "@boxyard/spec/platform-types";
 import { text, texts, unchecked } from "../connection/unchecked.ts";
+import type { Retention } from "../keys/teams.ts";
+import type { SandboxResources } from "../sandbox/sandbox-api.ts";
 
 /** `waiting`: requested, not started. */
 export type BuildState = "waiting" | "building" | "ready" | "error";
@@ -43,6 +45,24 @@ export interface TemplateInfo {
   readonly useCount: number;
   readonly buildCount: number;
   readonly envdVersion: string;
+  /** Rules for what was made of it, in place of the team's rules of the same kinds. */
+  readonly retention: Retention;
+  /** The most that a sandbox of it may have; what is not named has the machine's limits. */
+  readonly maxResources: SandboxResources;
+  /** Idle time of sandboxes for which none is asked. */
+  readonly idleTimeoutMs: number | undefined;
+}
+
+/** What is not named stays as it is. */
+export interface TemplateSettings {
+  /** True: other teams may use it. */
+  readonly isPublic?: boolean | undefined;
+  /** Replaces all rules of the template; empty: the team's rules hold. */
+  readonly retention?: Retention | undefined;
+  /** Replaces the most that a sandbox of it may have; empty: the machine's limits. Sandboxes that there are keep their size. */
+  readonly maxResources?: SandboxResources | undefined;
+  /** Idle time, in whole seconds, of new sandboxes for which none is asked; 0: none. */
+  readonly idleTimeoutMs?: number | undefined;
 }
 
 /** A name for one build of a template. */
@@ -89,6 +109,9 @@ export function templateFromJson(value: unknown): TemplateInfo {
     useCount: Number(json.spawnCount ?? 0),
     buildCount: Number(json.buildCount ?? 0),
     envdVersion: text(json.envdVersion) ?? "",
+    retention: (json.retention ?? {}) as Retention,
+    maxResources: (json.maxResources ?? {}) as SandboxResources,
+    idleTimeoutMs: json.idleTimeout ? Number(json.idleTimeout) * 1000 : undefined,
   };
 }
 

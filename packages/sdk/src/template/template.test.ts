@@ -182,6 +182,15 @@ test("templates: exists, list, look at, tag, delete", async () => {
   });
   fake.lost = true;
   expect(await Template.getInfo("app", options)).toMatchObject({ buildStatus: "error", filesMissing: true });
+  const nothing = { retention: {}, maxResources: {}, idleTimeoutMs: undefined };
+  expect(await Template.getInfo("app", options)).toMatchObject(nothing);
+  const settings = { retention: { paused: { maxCount: 2 } }, maxResources: { memoryMB: 2048 } };
+  await Template.change("app", { ...options, ...settings, idleTimeoutMs: 60_000 });
+  expect(fake.seen.at(-1)).toEqual({ method: "PATCH", path: "/v2/templates/t1", body: { ...settings, idleTimeout: 60 } });
+  expect(await Template.getInfo("app", options)).toMatchObject({ ...settings, idleTimeoutMs: 60_000 });
+  await Template.change("app", { ...options, maxResources: {}, idleTimeoutMs: 0 });
+  expect(fake.seen.at(-1)?.body).toEqual({ maxResources: {}, idleTimeout: 0 });
+  expect(await Template.getInfo("app", options)).toMatchObject({ ...nothing, retention: settings.retention });
   expect((await Template.getTags("app", options)).map(({ tag }) => tag)).toEqual(["default"]);
   await Template.assignTags("app:v1", "stable", options);
   expect(fake.seen.at(-1)?.body).toEqual({ target: "app:v1", tags: ["stable"] });

@@ -20,7 +20,7 @@ import {
 import { aptInstall, copyArgs, listOf, npmInstall, pipInstall } from "./step-words.ts";
 import type { RegistryAccess, TemplateParts, TemplateRestrictions, TemplateStep, VolumeMounts } from "./steps.ts";
 import * as calls from "./template-api.ts";
-import type { BuildStatus, TemplateInfo, TemplateTag } from "./template-info.ts";
+import type { BuildStatus, TemplateInfo, TemplateSettings, TemplateTag } from "./template-info.ts";
 import type { CopyOpts, DockerfileOpts, RunOpts, TemplateBuildOpts, TemplateOpts } from "./template-opts.ts";
 import { withTriggers } from "./triggers.ts";
 
@@ -244,9 +244,14 @@ export class Template {
   }
 
   /** Sets whether other teams may use a template, by name or id. */
-  static async setPublic(name: string, isPublic: boolean, opts: ConnectionOptions = {}): Promise<void> {
+  static setPublic(name: string, isPublic: boolean, opts: ConnectionOptions = {}): Promise<void> {
+    return Template.change(name, { ...opts, isPublic });
+  }
+
+  /** Changes the settings of a template, by name or id; for its team alone. */
+  static async change(name: string, opts: TemplateSettings & ConnectionOptions): Promise<void> {
     const api = new ApiClient(resolveConfig(opts));
-    await calls.setPublic(api, await calls.idOf(api, name), isPublic, {});
+    await calls.changeTemplate(api, await calls.idOf(api, name), opts, {});
   }
 
   /** The tags of a template, by name or id. */

@@ -26,6 +26,8 @@ export class FakeTemplates {
   /** Whether the server has lost the templates' files. */
   lost = false;
   end: { status: string; reason?: unknown } = { status: "ready" };
+  /** What `PATCH` has set. */
+  private settings: Record<string, unknown> = {};
   private server: Bun.Server<undefined> | undefined;
 
   start(): string {
@@ -42,11 +44,13 @@ export class FakeTemplates {
     this.uploads = [];
     this.present = false;
     this.lost = false;
+    this.settings = {};
     this.end = { status: "ready" };
   }
 
   private get template() {
-    return this.lost ? { ...TEMPLATE, buildStatus: "error", filesMissing: true } : TEMPLATE;
+    const template = { ...TEMPLATE, ...this.settings };
+    return this.lost ? { ...template, buildStatus: "error", filesMissing: true } : template;
   }
 
   private async answer(request: Request): Promise<Response> {
@@ -88,7 +92,10 @@ export class FakeTemplates {
       return Response.json({ templateID: "t1", public: false });
     if (path === "/templates/t1/tags") return Response.json([{ tag: "default", buildID: "b1", createdAt: TEMPLATE.createdAt }]);
     if (path === "/templates/tags") return method === "DELETE" ? new Response(null, { status: 204 }) : Response.json({}, { status: 201 });
-    if (path === "/v2/templates/t1" && method === "PATCH") return Response.json({ names: ["app"] });
+    if (path === "/v2/templates/t1" && method === "PATCH") {
+      this.settings = { ...this.settings, ...body };
+      return Response.json({ names: ["app"] });
+    }
     if (path === "/templates/t1" && method === "GET") return Response.json(this.template);
     if (path === "/templates/t1" || path.endsWith("/cancel")) return new Response(null, { status: 204 });
     return Response.json({ code: 404, message: "nothing" }, { status: 404 });

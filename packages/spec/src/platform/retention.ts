@@ -30,4 +30,5 @@ export type RetentionRule = z.infer<typeof RetentionRule>;
 const RETENTION_KINDS = ["paused", "snapshots", "builds"] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
 
-export const MaxResources = SandboxResources.meta(named("SandboxMaxResources"));
+/** Unlike a size that is asked for, it may be empty: no more than the machine's limits. */
+export const MaxResources = z.object(SandboxResources.shape).meta(named("SandboxMaxResources"));

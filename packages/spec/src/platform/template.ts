@@ -113,7 +113,9 @@ const settings = {
     description:
       "Rules for what was made of the template, in place of the team's rules of the same kinds; replaces all of them, and empty ones are none",
   }),
-  maxResources: MaxResources.optional().meta({ description: "The most that a sandbox of it may have; replaces what was set" }),
+  maxResources: MaxResources.optional().meta({
+    description: "The most that a sandbox of it may have; replaces what was set, and an empty one is none",
+  }),
   idleTimeout: Seconds.optional().meta({ description: "Idle time of sandboxes for which none is asked; 0: none" }),
 };
 export const TemplateChange = z.object({ public: z.boolean().optional(), ...settings }).meta(named("TemplateUpdateRequest"));

@@ -223,6 +223,10 @@ describe("the settings of a template", () => {
     expect((await s.call("GET", `/sandboxes/${sandboxID}`)).body.idleTimeout).toBe(600);
     expect((await s.call("GET", `/sandboxes/${(await s.create({ idleTimeout: 60 })).sandboxID}`)).body.idleTimeout).toBe(60);
     expect((await change({ maxResources: { memoryMB: 1 } })).status).toBe(400);
+    // An empty one takes the limits away.
+    expect((await change({ maxResources: {}, idleTimeout: 0 })).status).toBe(200);
+    expect((await s.call("PATCH", `/sandboxes/${sandboxID}/resources`, { memoryMB: 4096 })).status).toBe(200);
+    expect((await s.call("GET", `/sandboxes/${(await s.create()).sandboxID}`)).body.idleTimeout).toBeUndefined();
   });
 
   test("are the team's alone to change", async () => {

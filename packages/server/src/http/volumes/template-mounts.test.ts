@@ -64,6 +64,26 @@ test("a build refuses mounts that no sandbox can have", async () => {
   }
 });
 
+test("a command of a build has no volume as a mount", async () => {
+  const { body: made } = await s.call("POST", "/v3/templates", { name: "refused" });
+  const steps = [{ type: "RUN", args: ["true"], mounts: [{ type: "volume", id: "data", target: "/data" }] }];
+  const started = await s.call("POST", `/v2/templates/${made.templateID}/builds/${made.buildID}`, { fromTemplate: "base", steps });
+  expect([started.status, started.body.message]).toEqual([400, expect.stringContaining("mounts")]);
+});
+
+test("the build itself has none: its commands run without, it needs none to exist, and nobody uses one meanwhile", async () => {
+  const during: unknown[] = [];
+  bench.answer = async ({ args }) => {
+    if (args.at(-1) !== "look") return {};
+    during.push(...[...s.world.sandboxes.values()].map(({ spec }) => spec.volumes ?? []));
+    for (const { volumeID } of (await s.call("GET", "/volumes")).body as { volumeID: string }[])
+      during.push((await s.call("DELETE", `/volumes/${volumeID}`)).status);
+    return {};
+  };
+  const { status } = await build([{ name: "data", path: "/data" }], "with-volume", { steps: [{ type: "RUN", args: ["look"] }] });
+  expect([status, during]).toEqual(["ready", [[], 204, 204]]);
+});
+
 test("sandboxes with the template's volumes boot, and its memory is not kept", async () => {
   await build([{ name: "data", path: "/data" }], "with-volume", { startCmd: "serve", readyCmd: "is-ready" });
   expect(s.world.snapshots.size).toBe(0);
