@@ -119,7 +119,13 @@ async function run({ of, line }: HelpExample): Promise<void> {
   };
   const filled = (text: string) =>
     text.replace(/\b(SANDBOX|PID|localhost:5000)\b|(?<=port \S+ )(8000|8080)\b/g, (name) => real[name] as string);
-  const env = { ...platform().env, HOME: directory, PATH: `${join(directory, "bin")}:${platform().env.PATH}` };
+  const env = {
+    ...platform().env,
+    HOME: directory,
+    PATH: `${join(directory, "bin")}:${platform().env.PATH}`,
+    // What is kept on this machine is not kept in the installation that a user of it may have.
+    BOXYARD_DATA: join(directory, "data"),
+  };
   const first = BEFORE[line] === undefined ? "" : `${filled(BEFORE[line])}\n`;
   const [typed, shows] = [TYPED[line], FOLLOWS[line]];
   if (typed === undefined && shows === undefined) {
