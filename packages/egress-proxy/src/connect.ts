@@ -4,6 +4,8 @@ import type { Names } from "./names.ts";
 export interface Ways {
   readonly names: Names;
   readonly pool: UpstreamPool;
+  /** Authorities by which servers are verified, in PEM form; undefined: those that Bun brings. */
+  readonly trust: () => string | undefined;
 }
 
 /** Receives what becomes of an attempt to reach a host. */
@@ -68,4 +70,5 @@ export function connectToHost({ names, pool }: Ways, { host, port, tls, permits 
   };
 }
 
-const isAddress = (host: string) => /^\d+\.\d+\.\d+\.\d+$/.test(host);
+/** Whether a host is given by its IPv4 address. */
+export const isAddress = (host: string) => /^\d+\.\d+\.\d+\.\d+$/.test(host);

@@ -9,13 +9,14 @@ import {
   type RequestHead,
 } from "@boxyard/http1";
 import { HTTP_1 } from "./alpn.ts";
-import { type Attempt, connectToHost, type HostOwner, type Ways } from "./connect.ts";
+import type { Attempt, HostOwner, Ways } from "./connect.ts";
 import { HttpRelay, type Route } from "./http-relay.ts";
 import { MaskedAnswer } from "./masked-answer.ts";
 import { formsOf, maskText } from "./masker.ts";
 import { portlessHost } from "./request-host.ts";
 import type { Rules } from "./rules.ts";
 import { type Edit, editedRequest, masksOf } from "./transform.ts";
+import { reachHost } from "./upstream-way.ts";
 
 const HTTPS_PORT = 443;
 /** How long a connection to a server is kept for the next request: less than servers usually keep one. */
@@ -28,8 +29,6 @@ export interface OpenedSideParts {
   readonly ways: Ways;
   /** Monotonic ms. */
   readonly now: () => number;
-  /** Authorities by which servers are verified, in PEM form; undefined: those that Bun brings. */
-  readonly trust: () => string | undefined;
 }
 
 /** Answers the requests of one connection of a sandbox whose TLS ends here. All of them are for one host, the one that the client's first message named. */
@@ -79,12 +78,13 @@ export class OpenedSide implements ClientHost {
     const { rules, ways } = parts;
     const key = `${address}|${rules.generation(address)}|${host}`;
     const isNamed = rules.allowed(address, host) !== undefined;
-    const permits = (server: string) => isNamed || rules.allowsAddress(address, server);
-    const ca = parts.trust();
+    const permits = isNamed ? {} : { permits: (server: string) => rules.allowsAddress(address, server) };
+    const ca = ways.trust();
     const tls = { serverName: host, ALPNProtocols: HTTP_1, ...(ca !== undefined && { ca }) };
     return {
       claim: { host, isOpened: true },
-      reach: (owner, isFresh) => kept(ways, key, isFresh, owner) ?? connectToHost(ways, { host, port: HTTPS_PORT, tls, permits }, owner),
+      reach: (owner, isFresh) =>
+        kept(ways, key, isFresh, owner) ?? reachHost(ways, rules.proxyFor(address), { host, port: HTTPS_PORT, tls, ...permits }, owner),
       head: (request) => editedRequest(request, edit),
       ...(masks.length > 0 && maskedBy(formsOf(masks))),
       keep: (server) => {

@@ -7,10 +7,11 @@ import {
   type HeadError,
   type RequestHead,
 } from "@boxyard/http1";
-import { connectToHost, type Ways } from "./connect.ts";
+import type { Ways } from "./connect.ts";
 import { HttpRelay, type Route } from "./http-relay.ts";
 import { portlessHost } from "./request-host.ts";
 import type { Rules } from "./rules.ts";
+import { reachHost } from "./upstream-way.ts";
 
 const HTTP_PORT = 80;
 const NAMES = new FieldNames();
@@ -50,7 +51,7 @@ export class PlainSide implements ClientHost {
   private routeTo(host: string): Route {
     return {
       claim: { host },
-      reach: (owner) => connectToHost(this.ways, { host, port: HTTP_PORT }, owner),
+      reach: (owner) => reachHost(this.ways, this.rules.proxyFor(this.address), { host, port: HTTP_PORT }, owner),
       head: (request) => forwardedRequest(request),
     };
   }

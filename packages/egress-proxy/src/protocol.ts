@@ -13,6 +13,8 @@ export interface EgressProxyConfig {
   readonly httpPort: number;
   /** Port to which connections to port 443 are led. */
   readonly tlsPort: number;
+  /** Port to which connections to other ports are led, of sandboxes whose traffic goes through a proxy. */
+  readonly rawPort: number;
   /** IPv4 address of the name server that it asks, port 53. */
   readonly nameServer: string;
   /** User and group that it becomes once it listens; it stays what it is without them. */

@@ -8,6 +8,7 @@ import { OpenedHosts } from "./opened-hosts.ts";
 import { OpenedSide } from "./opened-side.ts";
 import { PlainSide } from "./plain-side.ts";
 import type { EgressProxyConfig } from "./protocol.ts";
+import { RawRelay } from "./raw-relay.ts";
 import { Rules } from "./rules.ts";
 import { TlsRelay } from "./tls-relay.ts";
 
@@ -21,7 +22,7 @@ const LISTEN_AGAIN_MS = 50;
 
 /**
  * Takes the connections of sandboxes to ports 80 and 443, which the router's rules lead here, and passes on those to hosts that the sandbox may reach
- * by name. Everything else is reset.
+ * by name. Of sandboxes whose traffic goes through a proxy it takes those to all ports. Everything else is reset.
  */
 export class EgressProxy {
   readonly certificates: Certificates;
@@ -43,7 +44,7 @@ export class EgressProxy {
     this.certificates = new Certificates(ask);
     const { now, certificates } = this;
     const pool = new UpstreamPool(now, PEER_LIMIT_MS);
-    this.ways = { names: new Names(config.nameServer, now), pool };
+    this.ways = { names: new Names(config.nameServer, now), pool, trust: () => this.trust };
     this.opened = new OpenedHosts({
       ...{ pool, now, handlers: Connection.handlers },
       certificateFor: (host) => certificates.find(host),
@@ -59,9 +60,10 @@ export class EgressProxy {
 
   /** Listens. Waits up to two seconds for the addresses, which an earlier proxy may hold until it has ended. */
   async open(): Promise<void> {
-    const { address, httpPort, tlsPort } = this.config;
+    const { address, httpPort, tlsPort, rawPort } = this.config;
     this.listeners.push(await listen(address, httpPort, (socket) => this.accept(socket, this.onHttp)));
     this.listeners.push(await listen(address, tlsPort, (socket) => this.accept(socket, this.onTls)));
+    this.listeners.push(await listen(address, rawPort, (socket) => this.acceptRaw(socket)));
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }
 
@@ -102,10 +104,19 @@ export class EgressProxy {
   private readonly onHttp = (_connection: Connection, address: string): Connection =>
     new ClientConnection(new PlainSide(this.rules, this.ways, this.now, address)).connection;
 
+  private acceptRaw(socket: Socket<Connection>): void {
+    let relay: RawRelay | undefined;
+    this.accept(socket, (connection, address, leave) => {
+      relay = new RawRelay(this.rules, this.ways, address, connection, leave);
+      return connection;
+    });
+    relay?.begin();
+  }
+
   /** A connection whose TLS ends here. It has the place of the one that brings its bytes. */
   private acceptOpened(address: string, host: string): Connection {
     const { rules, ways, now } = this;
-    const side = new OpenedSide({ rules, ways, now, trust: () => this.trust }, address, host);
+    const side = new OpenedSide({ rules, ways, now }, address, host);
     const { connection } = new ClientConnection(side);
     this.clients.add(connection);
     connection.onClosed = () => this.clients.delete(connection);

@@ -1,4 +1,13 @@
-import { canonicalHost, edgeHostFor, edgeSecretsFor, type HostPolicy, hostMatcher, isOpenedAtEdge, parseRange } from "@boxyard/driver";
+import {
+  canonicalHost,
+  edgeHostFor,
+  edgeSecretsFor,
+  type HostPolicy,
+  hostMatcher,
+  isOpenedAtEdge,
+  parseRange,
+  type UpstreamProxy,
+} from "@boxyard/driver";
 import type { Edit } from "./transform.ts";
 
 /** What a connection was admitted for. It is cut when its sandbox's policy no longer allows that. */
@@ -35,10 +44,18 @@ class SandboxRules {
   private policy = NOTHING;
   private allowsName: (host: string) => boolean = () => false;
 
+  /** Replaces the policy and cuts what it does not allow; everything, when it leads through another proxy, or none. */
   set(policy: HostPolicy): void {
+    const isElsewhere = !Bun.deepEquals(this.proxy, policy.edge?.proxy);
     this.policy = policy;
     this.allowsName = hostMatcher(policy.hosts);
     this.generation += 1;
+    for (const connection of [...this.admitted]) if (isElsewhere || !this.permits(connection.claim)) connection.cut();
+  }
+
+  /** The proxy through which all connections go. */
+  get proxy(): UpstreamProxy | undefined {
+    return this.policy.edge?.proxy;
   }
 
   /** Whether connections to any address may be permitted by that address. */
@@ -81,7 +98,6 @@ export class Rules {
   set(address: string, policy?: HostPolicy): void {
     const sandbox = this.sandboxes.get(address) ?? new SandboxRules();
     sandbox.set(policy ?? NOTHING);
-    for (const connection of [...sandbox.admitted]) if (!sandbox.permits(connection.claim)) connection.cut();
     if (policy) this.sandboxes.set(address, sandbox);
     else this.sandboxes.delete(address);
   }
@@ -124,6 +140,11 @@ export class Rules {
   /** What is done to the requests of a sandbox to a host; undefined: nothing, and TLS stays closed. */
   editFor(address: string, host: string): Edit | undefined {
     return this.sandboxes.get(address)?.editFor(host);
+  }
+
+  /** The proxy through which all connections of a sandbox go. */
+  proxyFor(address: string): UpstreamProxy | undefined {
+    return this.sandboxes.get(address)?.proxy;
   }
 
   generation(address: string): number {

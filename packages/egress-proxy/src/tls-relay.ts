@@ -1,10 +1,11 @@
 import { canonicalHost } from "@boxyard/driver";
 import type { Connection, ConnectionOwner } from "@boxyard/http1";
 import { type Hello, parseClientHello } from "./client-hello.ts";
-import { type Attempt, connectToHost, type HostOwner, type Ways } from "./connect.ts";
+import type { Attempt, HostOwner, Ways } from "./connect.ts";
 import type { OpenedHosts } from "./opened-hosts.ts";
 import { originalDestination } from "./original-destination.ts";
 import type { Admitted, Claim, Rules } from "./rules.ts";
+import { reachHost } from "./upstream-way.ts";
 
 const HTTPS_PORT = 443;
 /** Longest time until the client has sent its first message. */
@@ -97,7 +98,7 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
     const { rules } = this.parts;
     const name = hello.kind === "hello" ? hello.serverName : undefined;
     const host = name === undefined ? undefined : canonicalHost(name);
-    const address = rules.asksForAddress(this.address) ? (originalDestination(this.client) ?? UNKNOWN) : UNKNOWN;
+    const address = rules.asksForAddress(this.address) ? (originalDestination(this.client)?.address ?? UNKNOWN) : UNKNOWN;
     return { host, address, isOpened: host !== undefined && rules.editFor(this.address, host) !== undefined };
   }
 
@@ -106,7 +107,7 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
     if (isOpened && host !== undefined) return opened.reach(this.address, host, this);
     // A name that is allowed leads to what the name server says. Else the address is what is permitted.
     const target = rules.allowed(this.address, host) ?? address ?? UNKNOWN;
-    return connectToHost(ways, { host: target, port: HTTPS_PORT }, this);
+    return reachHost(ways, rules.proxyFor(this.address), { host: target, port: HTTPS_PORT }, this);
   }
 
   // The server's side.

@@ -16,7 +16,7 @@ export type ConnectInside = (port: number, signal: AbortSignal) => Promise<numbe
 /** How TLS to a server begins. The server's certificate must be valid for `serverName`, and signed by one of `ca`. */
 export interface UpstreamTls {
   readonly serverName: string;
-  readonly ALPNProtocols: string;
+  readonly ALPNProtocols?: string;
   /** In PEM form; absent: the authorities that Bun brings. */
   readonly ca?: string;
 }

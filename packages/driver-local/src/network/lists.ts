@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { SerialQueue } from "@boxyard/core";
+import { BLOCKED_NETWORKS, SerialQueue } from "@boxyard/core";
 import { type AddressRange, type EgressPolicy, permittedRanges } from "@boxyard/driver";
-import { type Address, formatAddress } from "./addresses.ts";
+import { type Address, formatAddress, formatNetwork } from "./addresses.ts";
 import { hasChain, listChains } from "./netlink/nf-tables.ts";
 import type { NetlinkSocket } from "./netlink/socket.ts";
 import { nft } from "./nft.ts";
@@ -12,12 +12,14 @@ import { PERMITTED_MARK } from "./rules.ts";
 const BASE_CHAIN = "forward";
 /**
  * Leads connections of sandboxes to the egress proxy: of those with names among their rules, where the list does not permit the address; of those with rules
- * for requests, every connection to port 443.
+ * for requests, every connection to port 443; of those whose traffic goes through a proxy outside, every connection.
  */
 const DIVERT_CHAIN = "divert";
 /** End the names of chains of such sandboxes. */
 const NAMED = "_named";
 const EDGE = "_edge";
+/** Ends the name of a chain of a sandbox whose traffic goes through a proxy. */
+const PROXIED = "_proxied";
 
 export interface ListsOptions {
   readonly plan: Plan;
@@ -62,7 +64,7 @@ export class Lists {
     if (!isListed(group)) return Promise.resolve();
     const elements = permittedRanges(egress).map(formatRange).join(", ");
     const hash = createHash("sha256").update(elements).digest("hex").slice(0, 16);
-    const chain = `${leaseLink(address)}_${hash}${group === GROUP.named ? NAMED : ""}${egress.edge ? EDGE : ""}`;
+    const chain = `${leaseLink(address)}_${hash}${group === GROUP.named ? NAMED : ""}${egress.isProxied ? PROXIED : egress.edge ? EDGE : ""}`;
     return this.queue.run(() => this.replace(address, { chain, text: this.listText(chain, address, elements) }));
   }
 
@@ -147,8 +149,15 @@ delete chain ${table} ${divertOf(chain)}
     const divert = divertOf(chain);
     const rule = (text: string) => `add rule ${table} ${divert} ${text}\n`;
     const toTls = `tcp dport 443 dnat ip to ${gateway}:${EGRESS_PORTS.tls}`;
+    // What is closed to every sandbox stays with the router's rules, which refuse it: no proxy is asked for it.
+    const proxied = isProxied(chain)
+      ? rule(`ip daddr { ${BLOCKED_NETWORKS.join(", ")} } return`) +
+        rule(`ip daddr ${formatNetwork(this.options.plan.network)} return`) +
+        rule(`ip daddr @${chain} ${toTls}`) +
+        rule(`ip daddr @${chain} meta l4proto tcp dnat ip to ${gateway}:${EGRESS_PORTS.raw}`)
+      : "";
     return `add chain ${table} ${divert}
-${chain.endsWith(EDGE) ? rule(`ip daddr @${chain} ${toTls}`) : ""}${rule(`ip daddr @${chain} return`)}${
+${proxied}${chain.endsWith(EDGE) ? rule(`ip daddr @${chain} ${toTls}`) : ""}${rule(`ip daddr @${chain} return`)}${
   isNamed(chain) ? rule(`tcp dport 80 dnat ip to ${gateway}:${EGRESS_PORTS.http}`) + rule(toTls) : ""
 }add element ${table} diverted { ${formatAddress(address)} : goto ${divert} }
 `;
@@ -159,10 +168,11 @@ ${chain.endsWith(EDGE) ? rule(`ip daddr @${chain} ${toTls}`) : ""}${rule(`ip dad
     const divert = isDiverted(chain) ? this.divertText(chain, address) : "";
     // A sandbox that reaches hosts by name alone has no addresses.
     const filled = elements === "" ? "" : `add element ${table} ${chain} { ${elements} }\n`;
+    // Without the mark nothing leaves but what is led to the egress proxy.
+    const mark = isProxied(chain) ? "" : `add rule ${table} ${chain} ip daddr @${chain} meta mark set ${PERMITTED_MARK}\n`;
     return `add set ${table} ${chain} { type ipv4_addr; flags interval; }
 ${filled}${divert}add chain ${table} ${chain}
-add rule ${table} ${chain} ip daddr @${chain} meta mark set ${PERMITTED_MARK}
-add element ${table} lists { ${formatAddress(address)} : goto ${chain} }
+${mark}add element ${table} lists { ${formatAddress(address)} : goto ${chain} }
 `;
   }
 }
@@ -173,7 +183,8 @@ add map ${table} diverted { type ipv4_addr : verdict; }
 `;
 
 const isNamed = (chain: string) => chain.includes(NAMED);
-const isDiverted = (chain: string) => isNamed(chain) || chain.endsWith(EDGE);
+const isProxied = (chain: string) => chain.endsWith(PROXIED);
+const isDiverted = (chain: string) => isNamed(chain) || chain.endsWith(EDGE) || isProxied(chain);
 /** The chain that leads connections of the sandbox with this list to the egress proxy. */
 const divertOf = (chain: string) => `divert_${chain}`;
 

@@ -63,8 +63,8 @@ export function groupFor(egress: EgressPolicy): number {
 /** Whether the name server answers all questions of a sandbox whose link is in this group. */
 export const resolvesNames = (group: number | undefined): boolean => group === GROUP.online || group === GROUP.mostlyOpen;
 
-/** Ports of the gateway where the egress proxy takes what sandboxes send to ports 80 and 443. Only connections that the router's rules lead there arrive. */
-export const EGRESS_PORTS = { http: 15_080, tls: 15_443 } as const;
+/** Ports of the gateway where the egress proxy takes what sandboxes send to ports 80 and 443, and to all others. Only connections that the router's rules lead there arrive. */
+export const EGRESS_PORTS = { http: 15_080, tls: 15_443, raw: 15_000 } as const;
 
 const LAST_ADDRESS = 2 ** 32 - 1;
 /** "by" in ASCII and two arbitrary bytes, so that no other program is likely to use the number. */

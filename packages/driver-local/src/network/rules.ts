@@ -53,7 +53,7 @@ function ruleset(table: string, body: string): Ruleset {
 }
 
 const listed = `{ ${LISTED.join(", ")} }`;
-const proxyPorts = `{ ${EGRESS_PORTS.http}, ${EGRESS_PORTS.tls} }`;
+const proxyPorts = `{ ${Object.values(EGRESS_PORTS).join(", ")} }`;
 const sandboxes = `{ ${[GROUP.online, GROUP.offline, ...LISTED].join(", ")} }`;
 
 /** Mark of a packet whose destination is on the list of its sandbox. Outside the numbers that `all_flows` uses. */

@@ -1,4 +1,5 @@
 import { parseHostRule } from "./host-names.ts";
+import { isUsableProxy, type UpstreamProxy } from "./upstream-proxy.ts";
 
 /** What the egress proxy does to the requests of a sandbox, beyond deciding by name. It may hold secrets: a driver keeps it in memory only. */
 export interface EdgePolicy {
@@ -6,6 +7,8 @@ export interface EdgePolicy {
   readonly hosts: readonly EdgeHost[];
   /** Values that are put into requests in place of what the sandbox holds for them. TLS is opened for their hosts too. */
   readonly secrets?: readonly EdgeSecret[];
+  /** The proxy outside through which all connections of the sandbox go. */
+  readonly proxy?: UpstreamProxy;
   /** True: the hosts are not known to this process (`withoutEdge`), and the proxy refuses every connection until they are. */
   readonly isWithheld?: boolean;
 }
@@ -50,7 +53,8 @@ export const isEdgeHeader = (name: string): boolean =>
 export const isEdgeValue = (value: string): boolean => value.length <= EDGE_LIMITS.headerValue && FIELD_VALUE.test(value);
 
 /** Whether the policy is within its bounds, and holds nothing that would break a request. */
-export function isEdgeEnforceable({ hosts, secrets = [] }: EdgePolicy): boolean {
+export function isEdgeEnforceable({ hosts, secrets = [], proxy }: EdgePolicy): boolean {
+  if (proxy && !isUsableProxy(proxy)) return false;
   if (hosts.length > EDGE_LIMITS.hosts || secrets.length > EDGE_LIMITS.secrets) return false;
   const isHost = (host: string) => host !== "*" && parseHostRule(host) === host;
   if (!secrets.every(({ hosts: of, value }) => of.length > 0 && of.every(isHost) && isEdgeValue(value))) return false;

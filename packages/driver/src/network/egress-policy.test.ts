@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { deniesAll, hostRules, isEnforceable, isIPv6Network, MAX_EGRESS_ENTRIES, parseRange, permittedRanges } from "./egress-policy.ts";
+import { parseRange } from "./address-ranges.ts";
+import { deniesAll, hostRules, isEnforceable, isIPv6Network, MAX_EGRESS_ENTRIES, permittedRanges } from "./egress-policy.ts";
 
 const address = (text: string) => parseRange(text)?.first ?? -1;
 const range = (first: string, last: string) => ({ first: address(first), last: address(last) });

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { type AddressRange, isPrefix, parseRange } from "./address-ranges.ts";
 import { type EdgePolicy, isEdgeEnforceable } from "./edge-policy.ts";
 import { parseHostRule } from "./host-names.ts";
 
@@ -18,9 +19,11 @@ export interface EgressPolicy {
   readonly dnsServers?: readonly string[];
   /** What is done to requests to some hosts, by HTTPS on port 443. It opens no way by itself. */
   readonly edge?: EdgePolicy;
+  /** True: TCP connections go through `edge.proxy`, and nothing else leaves the sandbox. */
+  readonly isProxied?: boolean;
 }
 
-/** The policy as a driver may write it to disk: without the values for requests, which may be secret. It governs the same packets. */
+/** The policy as a driver may write it to disk: without the values for requests and the credentials, which are secret. It governs the same packets. */
 export const withoutEdge = (policy: EgressPolicy): EgressPolicy =>
   policy.edge ? { ...policy, edge: { hosts: [], isWithheld: true } } : policy;
 
@@ -30,23 +33,7 @@ export const MAX_DNS_SERVERS = 10;
 /** Entries of each list. The kernel's memory for them does not count against the sandbox. */
 export const MAX_EGRESS_ENTRIES = 256;
 
-/** IPv4 addresses from `first` to `last`, both included. */
-export interface AddressRange {
-  readonly first: number;
-  readonly last: number;
-}
-
 const LAST_ADDRESS = 2 ** 32 - 1;
-
-/** The addresses of an IPv4 address or network (`1.2.3.4`, `1.2.3.0/24`); undefined for other text. Bits below the prefix are ignored. */
-export function parseRange(text: string): AddressRange | undefined {
-  const [address = "", prefix = "32", ...more] = text.split("/");
-  if (!isIPv4(address) || more.length > 0 || !isPrefix(prefix, 32)) return undefined;
-  const number = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
-  const size = 2 ** (32 - Number(prefix));
-  const first = number - (number % size);
-  return { first, last: first + size - 1 };
-}
 
 /** Whether `text` is an IPv6 address or network. One that stands for IPv4 addresses (`::ffff:1.2.3.4`) is none: its packets would be IPv4. */
 export function isIPv6Network(text: string): boolean {
@@ -54,8 +41,6 @@ export function isIPv6Network(text: string): boolean {
   if (!isIPv6(address) || address.includes("%") || more.length > 0 || !isPrefix(prefix, 128)) return false;
   return !isMapped(address) || Number(prefix) < 96;
 }
-
-const isPrefix = (text: string, most: number): boolean => /^(0|[1-9]\d{0,2})$/.test(text) && Number(text) <= most;
 
 /** Whether an address is IPv4-mapped. URL normalises the forms of an IPv6 address. */
 const isMapped = (address: string): boolean => new URL(`http://[${address}]/`).hostname.startsWith("[::ffff:");
@@ -100,9 +85,10 @@ export function permittedRanges(policy: EgressPolicy): readonly AddressRange[] {
 }
 
 /** Whether the lists are within their bounds and every entry is one that can be enforced. */
-export function isEnforceable({ internetAccess, allowOut = [], denyOut = [], dnsServers = [], edge }: EgressPolicy): boolean {
+export function isEnforceable({ internetAccess, allowOut = [], denyOut = [], dnsServers = [], edge, isProxied }: EgressPolicy): boolean {
   if (Math.max(allowOut.length, denyOut.length) > MAX_EGRESS_ENTRIES || dnsServers.length > MAX_DNS_SERVERS) return false;
   const isAllowable = (entry: string) => parseRange(entry) !== undefined || (!internetAccess && parseHostRule(entry) !== undefined);
   if (edge && !isEdgeEnforceable(edge)) return false;
+  if (isProxied ? !edge?.proxy && !edge?.isWithheld : edge?.proxy) return false;
   return allowOut.every(isAllowable) && denyOut.every((entry) => parseRange(entry) || isIPv6Network(entry)) && dnsServers.every(isIPv4);
 }

@@ -19,6 +19,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "EgressRules",
       "NetworkRule",
       "NetworkSecret",
+      "EgressProxy",
       "NetworkUpdate",
       "SandboxNamedOpts",
       "NamedOptions",

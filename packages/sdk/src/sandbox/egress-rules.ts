@@ -19,6 +19,22 @@ export interface EgressRules {
   readonly rules?: Readonly<Record<string, readonly NetworkRule[]>> | undefined;
   /** Secrets that are put into requests outside the sandbox, which never has their values; 20 at most. Answers that show one have `[masked]` in its place. */
   readonly secrets?: readonly NetworkSecret[] | undefined;
+  /**
+   * A proxy outside through which all TCP connections go that the other rules let out; nothing else (UDP) leaves the sandbox then. While the proxy cannot be
+   * reached, nothing is.
+   */
+  readonly egressProxy?: EgressProxy | undefined;
+}
+
+/** A proxy outside. It must have a public address. */
+export interface EgressProxy {
+  /** `HOST:PORT` for SOCKS5; or `socks5://HOST:PORT`, `http://HOST:PORT` (by CONNECT). */
+  readonly address: string;
+  readonly username?: string | undefined;
+  /** Never returned. */
+  readonly password?: string | undefined;
+  /** The proxy itself is spoken to by TLS. Its certificate must be for `serverName` (default: the host of `address`), by an authority of `caCert` (PEM; default: the server's). */
+  readonly tls?: { readonly enabled: boolean; readonly serverName?: string | undefined; readonly caCert?: string | undefined } | undefined;
 }
 
 /** What is done to the requests to a host; a host has one rule at most. */

@@ -198,7 +198,7 @@ export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number,
 }
 
 export function updateSandboxNetwork(api: ApiClient, id: string, update: NetworkUpdate, options: RequestOptions): Promise<void> {
-  const { allowInternetAccess, allowOut, denyOut, dnsServers, rules, secrets } = update;
+  const { allowInternetAccess, allowOut, denyOut, dnsServers, rules, secrets, egressProxy } = update;
   return api.send({
     method: "PUT",
     path: sandboxPath(id, "/network"),
@@ -211,6 +211,7 @@ export function updateSandboxNetwork(api: ApiClient, id: string, update: Network
       dnsServers,
       rules,
       secrets,
+      egressProxy,
       allow_internet_access: allowInternetAccess,
     } satisfies wire.SandboxNetworkUpdateConfig,
     read: async () => undefined,

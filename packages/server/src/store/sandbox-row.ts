@@ -95,14 +95,15 @@ type StoredSettings = Omit<SandboxSettings, "egress" | keyof SealedSettings> & {
   readonly egress?: Omit<EgressPolicy, "internetAccess">;
 };
 
-/** The settings that may hold secrets: rules put tokens into requests. */
-type SealedSettings = Pick<SandboxSettings, "rules">;
+/** The settings that may hold secrets: rules put tokens into requests, and a proxy has a password. */
+type SealedSettings = Pick<SandboxSettings, "rules" | "egressProxy">;
 
 const sealedPlace = (id: SandboxId) => `sandboxes/${id}/settings`;
 
 function settingsText(settings: SandboxSettings, id: SandboxId, secrets: Secrets): string {
-  const { rules } = settings;
-  const sealed = rules && secrets.seal(JSON.stringify({ rules } satisfies SealedSettings), sealedPlace(id));
+  const { rules, egressProxy } = settings;
+  const hidden: SealedSettings = { ...(rules && { rules }), ...(egressProxy && { egressProxy }) };
+  const sealed = rules || egressProxy ? secrets.seal(JSON.stringify(hidden), sealedPlace(id)) : undefined;
   return JSON.stringify({ ...storedSettings(settings), ...(sealed !== undefined && { sealed }) });
 }
 
@@ -112,7 +113,7 @@ function opened(sealed: string | undefined, id: SandboxId, secrets: Secrets): Se
   return plain === undefined ? {} : (JSON.parse(plain) as SealedSettings);
 }
 
-function storedSettings({ egress, rules: _, ...rest }: SandboxSettings): StoredSettings {
+function storedSettings({ egress, rules: _, egressProxy: _proxy, ...rest }: SandboxSettings): StoredSettings {
   const { internetAccess, ...lists } = egress;
   return { ...rest, internetAccess, ...(Object.keys(lists).length > 0 && { egress: lists }) };
 }

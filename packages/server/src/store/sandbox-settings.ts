@@ -44,6 +44,17 @@ export interface NetworkSecret {
   readonly paths?: readonly string[] | undefined;
 }
 
+/** The proxy outside through which all traffic of a sandbox goes, as it was given. The password and the certificate are shown to nobody. */
+export interface EgressProxySetting {
+  readonly address: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly tls?:
+    | { readonly enabled: boolean; readonly serverName?: string | undefined; readonly caCert?: string | undefined }
+    | null
+    | undefined;
+}
+
 /** The part of a sandbox's record that can change while the sandbox lives. */
 export interface SandboxSettings {
   readonly metadata: Readonly<Record<string, string>>;
@@ -53,6 +64,8 @@ export interface SandboxSettings {
   readonly rules?: NetworkRules;
   /** Secrets that are put into requests, outside the sandbox; hosts in lower case. */
   readonly secrets?: readonly NetworkSecret[];
+  /** Set if and only if `egress.isProxied` is, but where this server cannot open what another has sealed. */
+  readonly egressProxy?: EgressProxySetting;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
   /** Ports inside that speak TLS. */

@@ -52,13 +52,24 @@ export type SandboxNetworkConfig = {
   readonly allowPublicTraffic?: boolean | null | undefined;
   readonly allowOut?: readonly string[] | null | undefined;
   readonly denyOut?: readonly string[] | null | undefined;
-  readonly egressProxy?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly egressProxy?: SandboxEgressProxy | undefined;
   readonly maskRequestHost?: string | null | undefined;
   readonly httpsPorts?: readonly number[] | null | undefined;
   readonly dnsServers?: readonly string[] | null | undefined;
   readonly rules?: Readonly<Record<string, readonly SandboxNetworkRule[]>> | null | undefined;
   readonly secrets?: readonly SandboxNetworkSecret[] | null | undefined;
 };
+
+export type SandboxEgressProxy = {
+  readonly address: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly tls?: {
+    readonly enabled: boolean;
+    readonly serverName?: string | undefined;
+    readonly caCert?: string | undefined;
+  } | null | undefined;
+} | null;
 
 export type SandboxNetworkRule = {
   readonly transform?: {
@@ -214,7 +225,7 @@ export type SandboxRefreshRequest = {
 export type SandboxNetworkUpdateConfig = {
   readonly allowOut?: readonly string[] | null | undefined;
   readonly denyOut?: readonly string[] | null | undefined;
-  readonly egressProxy?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly egressProxy?: SandboxEgressProxy | undefined;
   readonly dnsServers?: readonly string[] | null | undefined;
   readonly rules?: Readonly<Record<string, readonly SandboxNetworkRule[]>> | null | undefined;
   readonly secrets?: readonly SandboxNetworkSecret[] | null | undefined;

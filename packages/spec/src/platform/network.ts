@@ -38,6 +38,38 @@ const AttachedSecret = z
   })
   .meta(named("SandboxNetworkSecret"));
 
+/** A proxy outside through which the traffic of a sandbox goes. Members beyond these are refused. */
+const EgressProxy = z
+  .strictObject({
+    address: z
+      .string()
+      .max(300)
+      .meta({ description: "`HOST:PORT`, or a URL that names the protocol: `socks5://HOST:PORT`, `http://HOST:PORT` (by CONNECT)" }),
+    username: z.string().max(255).optional(),
+    password: z.string().max(255).optional().meta({ description: "Never returned" }),
+    tls: z
+      .strictObject({
+        enabled: z.boolean(),
+        serverName: z
+          .string()
+          .max(253)
+          .optional()
+          .meta({ description: "Name in the proxy's certificate; the host of `address` by default" }),
+        caCert: z
+          .string()
+          .max(8192)
+          .optional()
+          .meta({ description: "Authorities in PEM form, in place of those of the machine; never returned" }),
+      })
+      .nullish()
+      .meta({ description: "The proxy itself is spoken to by TLS" }),
+  })
+  .meta({
+    ...named("SandboxEgressProxy"),
+    description:
+      "A proxy outside through which all TCP connections go that the other members let out; nothing else leaves the sandbox then. SOCKS5 by default",
+  });
+
 /** Who may talk to whom. Members beyond these are known to the contract; the server refuses those it cannot enforce, it ignores none. */
 export const NetworkConfig = z
   .object({
@@ -50,7 +82,7 @@ export const NetworkConfig = z
       .array(z.string())
       .nullish()
       .meta({ description: "Addresses and networks that are denied, 256 at most; `0.0.0.0/0` denies all" }),
-    egressProxy: z.looseObject({}).nullish(),
+    egressProxy: EgressProxy.nullish(),
     maskRequestHost: z.string().nullish(),
     httpsPorts: z.array(z.int()).nullish().meta({
       description: "Ports inside that speak TLS, 256 at most; their certificates are not checked. Their addresses stay as they are",

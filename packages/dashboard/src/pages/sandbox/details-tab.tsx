@@ -2,6 +2,7 @@ import type { SandboxDetail } from "@boxyard/spec/platform-types";
 import { useState } from "preact/hooks";
 import { sandbox } from "../../lib/api.ts";
 import { fullTime, megabytes } from "../../lib/format.ts";
+import { networkUpdate, whyNotHere } from "../../lib/network-update.ts";
 import { Button } from "../../ui/button.tsx";
 import { Snippet } from "../../ui/copy.tsx";
 import { Checkbox, Field } from "../../ui/field.tsx";
@@ -62,16 +63,18 @@ export function DetailsTab({ detail, onChanged }: DetailsProps) {
   );
 }
 
-const linesOf = (text: string) => text.split("\n").flatMap((line) => line.trim() || []);
-
 /** What may leave the sandbox. */
 function NetworkCard({ detail, onChanged }: DetailsProps) {
   const { network, allowInternetAccess, sandboxID, state } = detail;
   const [isOnline, setOnline] = useState(allowInternetAccess !== false);
   const [allowed, setAllowed] = useState((network?.allowOut ?? []).join("\n"));
   const [denied, setDenied] = useState((network?.denyOut ?? []).join("\n"));
+  const closed = whyNotHere(detail);
   const save = async () => {
-    await sandbox.network(sandboxID, { allow_internet_access: isOnline, allowOut: linesOf(allowed), denyOut: linesOf(denied) });
+    // As it is now: another client may have changed what this form does not show.
+    const current = await sandbox.get(sandboxID);
+    if (whyNotHere(current)) return onChanged();
+    await sandbox.network(sandboxID, networkUpdate(current, { isOnline, allowed, denied }));
     told("The new rules hold, for open connections too.");
     await onChanged();
   };
@@ -79,11 +82,12 @@ function NetworkCard({ detail, onChanged }: DetailsProps) {
     <Card
       title="Connections to the outside"
       actions={
-        <Button kind="primary" disabled={state !== "running"} onPress={save}>
+        <Button kind="primary" disabled={state !== "running" || closed !== undefined} onPress={save}>
           Apply
         </Button>
       }
     >
+      {closed !== undefined && <p>{closed}</p>}
       <Checkbox label="Allowed, but for private networks and what is denied" checked={isOnline} onChange={setOnline} />
       <Field
         label="Always allowed"

@@ -10,7 +10,7 @@ import { SigningShares } from "./signing-shares.ts";
 export interface EgressProxyOptions {
   /** The gateway of the sandboxes, where the proxy listens and where its name server is. */
   readonly address: string;
-  readonly ports: { readonly http: number; readonly tls: number };
+  readonly ports: { readonly http: number; readonly tls: number; readonly raw: number };
   /** Runs `work` (synchronously) in the router's network namespace, to which a process that it starts belongs. */
   readonly inNamespace: <T>(work: () => T) => T;
   readonly clock: Clock;
@@ -76,7 +76,7 @@ export class EgressProxy {
   private async start(): Promise<void> {
     if (this.closed) return;
     const { address, ports, inNamespace, clock, trust } = this.options;
-    const config = { address, httpPort: ports.http, tlsPort: ports.tls, nameServer: address, user: NOBODY };
+    const config = { address, httpPort: ports.http, tlsPort: ports.tls, rawPort: ports.raw, nameServer: address, user: NOBODY };
     const command = egressProxyCommand(JSON.stringify(config));
     const onEnd = (how: string) => this.onEnd(child, how);
     const child = inNamespace(() => startProxy(command, { clock, onEnd, certificateFor: (host) => this.certificateFor(host) }));

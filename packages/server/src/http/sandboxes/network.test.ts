@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { rootCertificates } from "node:tls";
 import { newSandboxId } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
@@ -61,6 +62,23 @@ const badRules: readonly Record<string, unknown>[] = [
   { "a.example": rule({ a: "$" + "{e2b.identity.tokens.x}" }) },
 ];
 
+const badProxies: readonly unknown[] = [
+  ...["", "a.example", "a.example:0", "https://a.example:1", "http://u:p@a.example:1", "[::1]:1080", "127.0.0.1:1080", "10.0.0.1:1"].map(
+    (address) => ({ address }),
+  ),
+  {},
+  { address: 1 },
+  { address: "a.example:1", scheme: "http" },
+  { address: "a.example:1", password: "p" },
+  { address: "a.example:1", username: "u".repeat(256) },
+  { address: "a.example:1", username: "u", password: "\u00e4".repeat(128) },
+  { address: "http://a.example:1", username: "a:b" },
+  { address: "a.example:1", tls: {} },
+  { address: "a.example:1", tls: { enabled: false, serverName: "a.example" } },
+  { address: "a.example:1", tls: { enabled: true, caCert: "no certificate" } },
+  { address: "a.example:1", tls: { enabled: true, serverName: "a b" } },
+];
+
 test("what cannot be enforced is refused by name, and nothing changes", async () => {
   await put({ allow_internet_access: false });
   for (const [body, named] of [
@@ -72,7 +90,7 @@ test("what cannot be enforced is refused by name, and nothing changes", async ()
     [{ denyOut: Array.from({ length: 257 }, () => "1.2.3.4") }, "network.denyOut"],
     [{ denyOut: ["1.2.3.4/33"] }, "network.denyOut"],
     [{ denyOut: ["::ffff:1.2.3.4"] }, "network.denyOut"],
-    [{ egressProxy: { address: "a:1" } }, "network.egressProxy"],
+    ...badProxies.map((egressProxy) => [{ egressProxy }, "egressProxy"] as const),
     ...badRules.map((rules) => [{ rules }, "rules"] as const),
     [{ dnsServers: ["::1"] }, "network.dnsServers"],
     [{ dnsServers: Array(11).fill("1.1.1.1") }, "network.dnsServers"],
@@ -102,6 +120,40 @@ test("rules for requests are given back as they were given, with hosts in lower 
   expect([(await network()).rules, enforced()]).toEqual([undefined, undefined]);
   await put({ rules: { "*.b.example": rule({ a: "b" }) } }, made.sandboxID);
   expect(enforced()).toEqual({ hosts: [{ host: "*.b.example", headers: { a: "b" } }] });
+});
+
+test("a proxy reaches the driver with its password, which nobody gets back and no file holds, and an update without it removes it", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "boxyard-network-"));
+  const caCert = rootCertificates[0] as string;
+  const password = "a-password-in-plain-words";
+  const egressProxy = { address: "Proxy.Example:1080", username: "u", password, tls: { enabled: true, serverName: "tls.example", caCert } };
+  const enforced = { protocol: "socks5" as const, host: "proxy.example", port: 1080, username: "u", password };
+  const policy = {
+    internetAccess: true,
+    isProxied: true,
+    edge: { hosts: [], proxy: { ...enforced, tls: { serverName: "tls.example", caCert } } },
+  };
+  const first = await TestServer.start({ world, dataDir });
+  const { sandboxID } = await first.create({ network: { egressProxy } });
+  const inForce = () => world.sandboxes.get(sandboxID)?.network;
+  expect(inForce()).toEqual(policy);
+  const shown = { address: egressProxy.address, username: "u", tls: { enabled: true, serverName: "tls.example" } };
+  const got = async (server: TestServer) => (await server.call("GET", `/sandboxes/${sandboxID}`)).body;
+  expect((await got(first)).network.egressProxy).toEqual(shown);
+  expect(JSON.stringify(await got(first))).not.toContain(password);
+  await first.stop();
+  const files = readdirSync(dataDir).filter((name) => name.startsWith("boxyard.db"));
+  expect(files.filter((name) => readFileSync(join(dataDir, name)).includes(password))).toEqual([]);
+
+  const sandbox = world.sandboxes.get(sandboxID);
+  if (sandbox) sandbox.network = { internetAccess: false };
+  await using second = await TestServer.start({ world, dataDir });
+  expect([inForce(), (await got(second)).network.egressProxy]).toEqual([policy, shown]);
+  const update = (body: unknown) => second.call("PUT", `/sandboxes/${sandboxID}/network`, body);
+  expect((await update({ egressProxy: { address: "http://192.0.2.7:3128", tls: null } })).status).toBe(204);
+  expect(inForce()?.edge?.proxy).toEqual({ protocol: "http", host: "192.0.2.7", port: 3128 });
+  expect((await update({ denyOut: ["9.9.9.9"] })).status).toBe(204);
+  expect([inForce(), (await got(second)).network.egressProxy]).toEqual([{ internetAccess: true, denyOut: ["9.9.9.9"] }, undefined]);
 });
 
 const usesSecret = rule({ Authorization: "Bearer $" + "{e2b.secrets.Token}" });

@@ -1,5 +1,6 @@
 import { ENVD_VERSION } from "@boxyard/spec";
 import type { ListedSandbox, Sandbox, SandboxDetail } from "@boxyard/spec/platform";
+import { presentEgressProxy } from "../../sandboxes/egress/upstream-proxy.ts";
 import type { Observations } from "../../sandboxes/observations.ts";
 import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
@@ -81,6 +82,7 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, services: 
       ...(settings.egress.dnsServers && { dnsServers: [...settings.egress.dnsServers] }),
       ...(settings.rules && { rules: presentRules(settings.rules) }),
       ...(settings.secrets && { secrets: presentSecrets(settings.secrets) }),
+      ...(settings.egressProxy && { egressProxy: presentEgressProxy(settings.egressProxy) }),
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
     // How a sandbox was paused is known only once the pause has ended.

@@ -1,7 +1,8 @@
 import { AppError, isAppError, type TeamId } from "@boxyard/core";
-import { type EdgeHost, type EdgeSecret, type EgressPolicy, isEdgeValue, parseHostRule } from "@boxyard/driver";
+import { type EdgeHost, type EdgeSecret, type EgressPolicy, isEdgeValue, parseHostRule, withoutEdge } from "@boxyard/driver";
 import type { TeamSecrets } from "../../secrets/team-secrets.ts";
 import type { NetworkRules, NetworkSecret, SandboxRecord, SandboxSettings } from "../../store/index.ts";
+import { upstreamProxyOf } from "./upstream-proxy.ts";
 
 /** A secret in the value of a header: its name is what the contract's placeholder names. */
 const IN_VALUE = /\$\{e2b\.secrets\.([a-zA-Z0-9_-]{1,128})\}/g;
@@ -28,12 +29,15 @@ export class DriverPolicies {
 
   /** A host whose rules name a secret that cannot be had gets no request, and such a secret is put into none. */
   async of({ teamId, settings }: Governed): Promise<EgressPolicy> {
-    const { egress, rules = {}, secrets = [] } = settings;
+    const { egress, rules = {}, secrets = [], egressProxy } = settings;
+    const proxy = egressProxy && upstreamProxyOf(egressProxy);
+    // What this server cannot open closes the sandbox.
+    if (egress.isProxied && !proxy) return withoutEdge({ ...egress, edge: { hosts: [] } });
     const values = await this.valuesOf(teamId, secretsUsed(settings));
     const hosts = Object.entries(rules).flatMap((entry) => edgeHost(entry, values));
     const attached = secrets.flatMap((secret) => edgeSecret(secret, values));
-    if (hosts.length === 0 && attached.length === 0) return egress;
-    return { ...egress, edge: { hosts, ...(attached.length > 0 && { secrets: attached }) } };
+    if (hosts.length === 0 && attached.length === 0 && !proxy) return egress;
+    return { ...egress, edge: { hosts, ...(attached.length > 0 && { secrets: attached }), ...(proxy && { proxy }) } };
   }
 
   /** Throws `invalid_argument` when a secret that is named is not there, or cannot be in a header. */

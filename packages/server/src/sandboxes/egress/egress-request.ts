@@ -14,7 +14,8 @@ import {
   parseRange,
 } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { NetworkRules, NetworkSecret } from "../../store/index.ts";
+import type { EgressProxySetting, NetworkRules, NetworkSecret } from "../../store/index.ts";
+import { checkEgressProxy } from "./upstream-proxy.ts";
 
 /** The part of a request that says what may leave a sandbox. */
 export type EgressBody = Pick<
@@ -27,6 +28,8 @@ export interface Egress {
   readonly egress: EgressPolicy;
   readonly rules?: NetworkRules;
   readonly secrets?: readonly NetworkSecret[];
+  /** Set if and only if `egress.isProxied` is. */
+  readonly egressProxy?: EgressProxySetting;
 }
 
 /** Hosts with rules, and rules of a host, that the contract allows. */
@@ -42,9 +45,8 @@ const NAMES_NEED_DENIAL = "network.allowOut: names need all other traffic to be 
 
 /** The first egress rule that the server cannot enforce, as an error. */
 export function checkEgress({ egressProxy, rules, secrets, dnsServers, allowOut, denyOut }: EgressBody): AppError | undefined {
-  if (egressProxy) return refuse("network.egressProxy: this server does not have this yet", "not_supported");
   const lists = checkAllowed(allowOut ?? []) ?? checkDenied(denyOut ?? []) ?? checkNameServers(dnsServers ?? []);
-  return lists ?? checkRules(rules ?? {}) ?? checkSecrets(secrets ?? []);
+  return lists ?? checkRules(rules ?? {}) ?? checkSecrets(secrets ?? []) ?? (egressProxy ? checkEgressProxy(egressProxy) : undefined);
 }
 
 function checkNameServers(dnsServers: readonly string[]): AppError | undefined {
@@ -115,11 +117,17 @@ function checkHost(host: string, list: NetworkRules[string]): AppError | undefin
 export function parseEgress(wanted: { allow_internet_access?: boolean | null | undefined; network?: EgressBody | undefined }): Egress {
   const problem = wanted.network && checkEgress(wanted.network);
   if (problem) throw problem;
-  const { allowOut, denyOut, dnsServers, rules, secrets } = wanted.network ?? {};
+  const { allowOut, denyOut, dnsServers, rules, secrets, egressProxy } = wanted.network ?? {};
   const internetAccess = wanted.allow_internet_access !== false && !deniesAll(denyOut ?? []);
-  const egress = { internetAccess, ...(allowOut && { allowOut }), ...(denyOut && { denyOut }), ...(dnsServers && { dnsServers }) };
+  const lists = { ...(allowOut && { allowOut }), ...(denyOut && { denyOut }), ...(dnsServers && { dnsServers }) };
+  const egress: EgressPolicy = { internetAccess, ...lists, ...(egressProxy && { isProxied: true }) };
   if (internetAccess && hostRules(egress).length > 0) throw refuse(NAMES_NEED_DENIAL);
-  return { egress, ...(rules && { rules: lowerCased(rules) }), ...(secrets && { secrets: secrets.map(lowerHosts) }) };
+  return {
+    egress,
+    ...(rules && { rules: lowerCased(rules) }),
+    ...(secrets && { secrets: secrets.map(lowerHosts) }),
+    ...(egressProxy && { egressProxy }),
+  };
 }
 
 const lowerCased = (rules: NonNullable<EgressBody["rules"]>): NetworkRules =>

@@ -17,13 +17,14 @@ const NO_SETTINGS: SandboxSettings = { metadata: {}, egress: { internetAccess: t
 const POOL_MS = 24 * 3600_000;
 
 /**
- * The kind that a create asks for. Undefined for what a sandbox that runs already cannot become: one with volumes, with rules for requests or with a
- * name, or a copy of another sandbox.
+ * The kind that a create asks for. Undefined for what a sandbox that runs already cannot become: one with volumes, with rules for requests, with a
+ * proxy or with a name, or a copy of another sandbox.
  */
 export function kindOf(wanted: SandboxRecord, template: CreateTemplate): Kind | undefined {
   const { name, settings, templateId } = wanted;
   const { volumes, node, alias, image, resources, user, workdir, templateEnv, restrictions, buildId, commands } = wanted.facts;
-  if (volumes || node !== undefined || name !== undefined || settings.setup || settings.rules || settings.secrets) return undefined;
+  if (volumes || node !== undefined || name !== undefined || settings.setup) return undefined;
+  if (settings.rules || settings.secrets || settings.egressProxy) return undefined;
   if (template.from && !template.bootsInstead) return undefined;
   const key = JSON.stringify([templateId, buildId, resources, template.from?.snapshot]);
   // Only what the template says: nothing of this user may be in a sandbox that another gets.
