@@ -7,6 +7,8 @@ export interface TemplateSource {
   resolve(teamId: TeamId, text: string, field?: string): TemplateVersion;
   /** Undefined for a template that does not exist. */
   get(id: TemplateId): object | undefined;
+  /** Whether a tag of the template points to the build: clients that name the template can get it. */
+  isTagged(id: TemplateId, buildId: string | undefined): boolean;
   /** What holds for the sandboxes of a template. */
   settingsOf(id: TemplateId): TemplateSettings;
   /** The ids of the templates that a name or an id means. */

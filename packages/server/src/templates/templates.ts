@@ -177,6 +177,10 @@ export class Templates {
     return this.byId.get(id);
   }
 
+  isTagged(id: TemplateId, buildId: string | undefined): boolean {
+    return this.byId.get(id)?.versions.some((version) => version.buildId === buildId) ?? false;
+  }
+
   /** The template of a team that has this name. */
   named(teamId: TeamId, name: string): Template | undefined {
     return this.called(name).find(({ record }) => record.teamId === teamId && record.name === name);

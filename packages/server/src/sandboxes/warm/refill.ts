@@ -11,12 +11,14 @@ import type { Members } from "./members.ts";
 export interface RefillParts {
   readonly engine: Engine;
   readonly admission: Pick<Admission, "create">;
-  readonly templates: Pick<TemplateSource, "get">;
+  readonly templates: Pick<TemplateSource, "isTagged">;
   readonly driver: Pick<SandboxDriver, "capacity">;
   readonly clock: Clock;
   readonly members: Members;
   /** How many of each kind should wait. */
   readonly wanted: () => ReadonlyMap<string, number>;
+  /** No more of this kind will be asked for. */
+  readonly forget: (kind: string) => void;
 }
 
 /** Time without any create before something is made for the pool. */
@@ -68,7 +70,12 @@ export class Refill {
 
   /** What sandboxes of a kind are made from, as the last create had it. */
   know(kind: Kind): void {
-    this.kinds.set(kind.key, kind);
+    if (this.isCurrent(kind)) this.kinds.set(kind.key, kind);
+  }
+
+  /** Whether creates that name the template can get this kind: false when it was built again or deleted. */
+  private isCurrent({ record }: Kind): boolean {
+    return this.parts.templates.isTagged(record.templateId, record.facts.buildId);
   }
 
   /** Stops what is being made, and makes nothing for a while. Returns whether something was being made. */
@@ -80,11 +87,12 @@ export class Refill {
     return true;
   }
 
-  /** Removes what need not wait: too many, of a template that is no more, or with an agent that does not answer. */
+  /** Removes what need not wait: too many, of a build that no tag points to, or with an agent that does not answer. */
   private async once(): Promise<void> {
-    const { members, templates, wanted } = this.parts;
+    const { members, wanted, forget } = this.parts;
+    for (const [key, kind] of this.kinds) if (!this.isCurrent(kind)) forget(key);
     const counts = wanted();
-    for (const [key, { record }] of this.kinds) if (!counts.has(key) || !templates.get(record.templateId)) this.kinds.delete(key);
+    for (const key of this.kinds.keys()) if (!counts.has(key)) this.kinds.delete(key);
     const surplus = members.surplus((key) => (this.kinds.has(key) ? (counts.get(key) ?? 0) : 0));
     await atOnce(surplus, 4, (sandbox) => members.remove(sandbox));
     this.wake();

@@ -222,6 +222,31 @@ test("another version of the template is never served by a sandbox of the old on
   expect((await s.create()).sandboxID).not.toBe(member as string);
 });
 
+test.each(["is built again", "is deleted"] as const)(
+  "what waits is removed when its template %s, and the next create of a kind finds the room",
+  async (how) => {
+    const { store, templates } = s.server.context;
+    const { teamId } = s.server.firstKey;
+    const { spec } = templates.resolve(teamId, "base", "templateID");
+    await store.templates.put(teamId, "mine", "default", { ...spec, env: { OLD: "1" } }, Date.now());
+    await templates.load();
+    const { sandboxID: first } = await s.create({ templateID: "mine" });
+    await s.call("DELETE", `/sandboxes/${first}`);
+    await untilOneWaits();
+    const [member] = waiting();
+    if (how === "is deleted") expect((await s.call("DELETE", "/templates/mine")).status).toBe(204);
+    else {
+      await store.templates.put(teamId, "mine", "default", { ...spec, env: { NEW: "1" } }, Date.now());
+      await templates.load();
+    }
+    await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+    await s.create();
+    await untilOneWaits();
+    expect(waiting().map((id) => s.server.engine.sandboxes.find(id)?.record.facts.alias)).toEqual(["base"]);
+  },
+  60_000,
+);
+
 test("a sandbox that one team's create has made warm is another team's from its claim on, and the first team never sees it", async () => {
   const first = await warmedUp();
   const { store, templates } = s.server.context;

@@ -17,7 +17,7 @@ import { Refill } from "./refill.ts";
 export interface WarmPoolParts {
   readonly engine: Engine;
   readonly admission: Pick<Admission, "create">;
-  readonly templates: Pick<TemplateSource, "get">;
+  readonly templates: Pick<TemplateSource, "isTagged">;
   readonly driver: Pick<SandboxDriver, "capacity" | "capabilities">;
   readonly liveness: Pick<Liveness, "isUnresponsive">;
   readonly clock: Clock;
@@ -49,7 +49,8 @@ export class WarmPool {
     this.isOn = budget.sandboxes > 0 && parts.driver.capabilities.relabel;
     this.demand = new Demand(budget.sandboxes);
     this.members = new Members(parts, budget);
-    this.refill = new Refill({ ...parts, members: this.members, wanted: () => this.demand.wanted(parts.clock.monotonic()) });
+    const wanted = () => this.demand.wanted(parts.clock.monotonic());
+    this.refill = new Refill({ ...parts, members: this.members, wanted, forget: (kind) => this.demand.forget(kind) });
   }
 
   /** Sandboxes that wait. */
