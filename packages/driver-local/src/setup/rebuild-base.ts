@@ -16,14 +16,13 @@ export interface BaseTree {
 export async function rebuildBase(config: SetupConfig, reporter: Reporter): Promise<BaseTree> {
   if (process.getuid?.() !== 0) throw new AppError("permission_denied", "this needs root: run it with sudo", { reason: "not_root" });
   const report = reporter.begin(base);
-  const startedAt = performance.now();
   try {
     const tar = await baseTar(config, report, { fresh: true });
     report.result(`${(statSync(tar).size / 1e6).toFixed(0)} MB`);
-    reporter.end(base, performance.now() - startedAt);
+    reporter.end(base);
     return { tar, settings: readSettings() };
   } catch (error) {
-    reporter.end(base, performance.now() - startedAt, error);
+    reporter.end(base, error);
     throw error;
   }
 }

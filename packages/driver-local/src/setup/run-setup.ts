@@ -3,7 +3,9 @@ import { AppError, wrapError } from "@boxyard/core";
 import type { FileLock } from "@boxyard/core/file-lock";
 import { errnoOf, makePrivateDirectory } from "@boxyard/core/node";
 import { lockFile } from "../sys/file-lock.ts";
+import { Ahead, type Begun } from "./ahead.ts";
 import { setupStages } from "./stages/index.ts";
+import { packages } from "./stages/packages.ts";
 import { readDone, writeDone } from "./stamp.ts";
 import type { Reporter, SetupConfig, Stage } from "./types.ts";
 
@@ -24,8 +26,9 @@ export async function isSetUp(config: SetupConfig): Promise<boolean> {
 }
 
 /**
- * Makes this machine ready: runs every stage that is not done. Repeatable. A second set-up of the same data directory waits for the first. After a
- * kill at any line the next run waits for the compilers that the first has left, and goes on from there. Failures are `AppError`s that name the stage, what is missing and the fix.
+ * Makes this machine ready: runs every stage that is not done, one after the other, and what takes longest beside the others (`prepare`).
+ * Repeatable. A second set-up of the same data directory waits for the first. After a kill at any line the next run waits for the compilers that the
+ * first has left, and goes on from there. Failures are `AppError`s that name the stage, what is missing and the fix; then nothing runs any more.
  */
 export async function runSetup(config: SetupConfig, reporter: Reporter): Promise<void> {
   if (process.getuid?.() !== 0) {
@@ -36,28 +39,41 @@ export async function runSetup(config: SetupConfig, reporter: Reporter): Promise
     reporter.say("setup: waiting for another set-up of this data directory"),
   );
   try {
-    for (const stage of await pendingStages(config)) {
-      // An earlier stage may have completed this one: when the pool is mounted, the template's layer is there.
-      if (readDone(config)[stage.name] === stage.key(config) && (await stage.isDone(config))) continue;
-      await runStage(stage, config, reporter, lock);
-    }
+    await runStages(await pendingStages(config), { config, reporter, lock });
   } finally {
     lock.release();
   }
 }
 
-async function runStage(stage: Stage, config: SetupConfig, reporter: Reporter, lock: FileLock): Promise<void> {
-  const report = reporter.begin(stage);
-  const startedAt = performance.now();
+interface Run {
+  readonly config: SetupConfig;
+  readonly reporter: Reporter;
+  readonly lock: FileLock;
+}
+
+async function runStages(pending: readonly Stage[], run: Run): Promise<void> {
+  const { config } = run;
+  await using ahead = new Ahead(config, run.reporter);
+  for (const stage of pending) {
+    if (stage !== packages) ahead.begin(pending);
+    // An earlier stage may have completed this one: when the pool is mounted, the template's layer is there.
+    if (readDone(config)[stage.name] === stage.key(config) && (await stage.isDone(config))) continue;
+    await runStage(stage, ahead.take(stage), run);
+  }
+}
+
+async function runStage(stage: Stage, ahead: Begun | undefined, { config, reporter, lock }: Run): Promise<void> {
+  const { report, prepared } = ahead ?? { report: reporter.begin(stage) };
   try {
+    await prepared;
     const key = stage.key(config);
     await stage.run(config, report, lock);
     writeDone(config, stage.name, key);
   } catch (error) {
-    reporter.end(stage, performance.now() - startedAt, error);
+    reporter.end(stage, error);
     throw wrapError(`setup of ${stage.title}`, errnoOf(error) === "ENOSPC" ? diskFull(config.dataDir, error) : error);
   }
-  reporter.end(stage, performance.now() - startedAt);
+  reporter.end(stage);
 }
 
 function diskFull(dataDir: string, cause: unknown): AppError {

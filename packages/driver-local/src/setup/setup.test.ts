@@ -2,11 +2,12 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AppError } from "@boxyard/core";
+import { AppError } from "@boxyard/core";
 import { tryLockFile } from "@boxyard/core/file-lock";
 import { eventually } from "@boxyard/testkit";
 import { lockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
+import { OTHER_FAILED } from "./ahead.ts";
 import { hashSources } from "./checkout.ts";
 import { parseSize, readSetupConfig } from "./config.ts";
 import { readVersioned, writeWhole } from "./files.ts";
@@ -114,26 +115,49 @@ test("a hash of sources depends on names, contents and `more`, and not on tests"
 
 test("without a terminal each stage has one plain line", () => {
   const { write, take } = recorder();
-  const reporter = lineReporter({ write, terminal: false });
+  let at = 0;
+  const reporter = lineReporter({ write, terminal: false, now: () => at });
   const report = reporter.begin(stage);
   report.progress("half way");
   report.result("3 MB");
-  reporter.end(stage, 1234);
+  at = 1234;
+  reporter.end(stage);
   reporter.begin(stage);
-  reporter.end(stage, 50, new Error("x"));
+  at += 50;
+  reporter.end(stage, new Error("x"));
   expect(take()).toBe("setup: the thing (3 MB): 1.2 s\nsetup: the thing: failed after 0.1 s\n");
 });
 
 test("a terminal shows progress in one line that is cleared, without control characters of other programs", () => {
   const { write, take } = recorder();
-  const reporter = lineReporter({ write, terminal: true, columns: 30 });
+  let at = 0;
+  const reporter = lineReporter({ write, terminal: true, columns: 30, now: () => at });
   reporter.begin(stage).progress("skipped, too soon");
-  reporter.end(stage, 1000);
+  at = 1000;
+  reporter.end(stage);
   reporter.begin(stage);
   expect(take()).toBe("\r\x1b[Ksetup: the thing ...\r\x1b[Ksetup: the thing: 1.0 s\n\r\x1b[Ksetup: the thing ...");
   const other = lineReporter({ write, terminal: true, columns: 20 });
   other.begin({ ...stage, title: "a\x1b[31m\nb".padEnd(40, "x") });
   expect(take()).toBe("\r\x1b[Ksetup: a [31m bxxxx");
+});
+
+test("of two stages at once a terminal shows both, and each has its own line in the end", () => {
+  const { write, take } = recorder();
+  let at = 0;
+  const reporter = lineReporter({ write, terminal: true, now: () => at });
+  const other = { ...stage, title: "the other" };
+  const report = reporter.begin(stage);
+  report.result("3 MB");
+  take();
+  reporter.begin(other).result("1 kB");
+  expect(take()).toBe("\r\x1b[Ksetup: the other ...; the thing ...");
+  at = 100;
+  reporter.end(other);
+  expect(take()).toBe("\r\x1b[Ksetup: the other (1 kB): 0.1 s\n");
+  at = 200;
+  reporter.end(stage, new AppError("aborted", "x", { reason: OTHER_FAILED }));
+  expect(take()).toBe("\r\x1b[Ksetup: the thing (3 MB): stopped after 0.2 s\n");
 });
 
 test("a lock has one holder, also within this process, and is free after its release", async () => {

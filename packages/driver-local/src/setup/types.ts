@@ -36,8 +36,10 @@ export interface StageReport {
 
 /** Shows the user what set-up does. */
 export interface Reporter {
+  /** Several stages may be in progress at once. */
   begin(stage: Stage): StageReport;
-  end(stage: Stage, durationMs: number, error?: unknown): void;
+  /** The stage has ended, with an error if it failed. */
+  end(stage: Stage, error?: unknown): void;
   /** One more line, outside of any stage. */
   say(line: string): void;
 }
@@ -59,4 +61,9 @@ export interface Stage {
    * data directory inherits it: when set-up is killed, the program goes on, and the next set-up must wait for its end.
    */
   run(config: SetupConfig, report: StageReport, lock?: FileLock): Promise<void>;
+  /**
+   * Makes in the cache what `run` will use. Runs beside the stages before this one, when the packages are there, in a set-up that has never done this
+   * stage. It may be left out: `run` makes what is missing. `signal` is aborted when another stage fails.
+   */
+  prepare?(config: SetupConfig, report: StageReport, signal: AbortSignal): Promise<void>;
 }

@@ -7,7 +7,9 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Called with every line of output as it comes. */
   readonly onLine?: (line: string) => void;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
+  /** What ends the command when `signal` is aborted; default SIGTERM. */
+  readonly killSignal?: "SIGKILL";
   /** A lock that the command inherits: it stays held until the command has ended, also when this process is killed. */
   readonly lock?: FileLock | undefined;
   /** Name of the command in errors; default: its first three words. */
@@ -33,6 +35,7 @@ export async function runCommand(argv: readonly [string, ...string[]], options: 
       ...(options.cwd !== undefined && { cwd: options.cwd }),
       ...(options.env && { env: options.env }),
       ...(options.signal && { signal: options.signal }),
+      ...(options.killSignal && { killSignal: options.killSignal }),
     });
   } catch (cause) {
     throw commandError(`cannot start ${name}: ${cause instanceof Error ? cause.message : String(cause)}`, "", options.fix, cause);

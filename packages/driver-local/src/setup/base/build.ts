@@ -18,9 +18,11 @@ import { runCommand } from "../../sys/run.ts";
 import { systemEnv } from "../config.ts";
 import type { SetupConfig, StageReport } from "../types.ts";
 import { formatDeb822 } from "./apt-sources.ts";
+import { IN_MEMORY, treeFitsMemory } from "./in-memory.ts";
 import { machineAptSettings, machineRelease, machineSources } from "./machine.ts";
-import { npmPackage, npmPackagesOf } from "./npm.ts";
+import { type FetchedPackages, fetchNpmPackages } from "./npm.ts";
 import { type Recipe, readRecipe, recipeKey } from "./recipe.ts";
+import { quoted } from "./shell.ts";
 
 /** The tree, apt's downloads and the tar exist at the same time. */
 const BUILD_NEEDS_BYTES = 3 * 1024 ** 3;
@@ -31,25 +33,35 @@ const TARS_KEPT = 3;
 /** Name in the cache of the tar that the recipe of this checkout makes on this machine. */
 export const baseTarName = (codename = machineRelease().codename): string => `base-${recipeKey(codename)}.tar`;
 
+interface BaseTarOptions {
+  /** Builds always; the tar replaces the one in the cache. */
+  readonly fresh?: boolean;
+  readonly signal?: AbortSignal;
+}
+
 /**
- * Path of the tar of the base template's tree: from the cache, else built. With `fresh` it is always built, and replaces the one in the cache. The
- * build holds a lock in the cache, so that data directories that share the cache build once.
+ * Path of the tar of the base template's tree: from the cache, else built. The build holds a lock in the cache, so that data directories that share
+ * the cache build once.
  */
-export async function baseTar(config: SetupConfig, report: StageReport, { fresh = false } = {}): Promise<string> {
+export async function baseTar(config: SetupConfig, report: StageReport, { fresh = false, signal }: BaseTarOptions = {}): Promise<string> {
   const { codename } = machineRelease();
   const tar = join(config.cacheDir, baseTarName(codename));
   if (existsSync(tar) && !fresh) return tar;
   mkdirSync(config.cacheDir, { recursive: true, mode: 0o711 });
-  const lock = await lockFile(join(config.cacheDir, "base.lock"), () => report.progress("waiting for another build of the base template"));
+  const lock = await lockFile(
+    join(config.cacheDir, "base.lock"),
+    () => report.progress("waiting for another build of the base template"),
+    signal,
+  );
   try {
-    if (fresh || !existsSync(tar)) await build(config, codename, tar, report);
+    if (fresh || !existsSync(tar)) await build(config, codename, tar, report, signal);
     return tar;
   } finally {
     lock.release();
   }
 }
 
-async function build(config: SetupConfig, codename: string, tar: string, report: StageReport): Promise<void> {
+async function build(config: SetupConfig, codename: string, tar: string, report: StageReport, signal?: AbortSignal): Promise<void> {
   if (freeBytes(config.cacheDir) < BUILD_NEEDS_BYTES) {
     throw new AppError(
       "resource_exhausted",
@@ -63,17 +75,18 @@ async function build(config: SetupConfig, codename: string, tar: string, report:
   const work = mkdtempSync(join(config.cacheDir, "build-"));
   try {
     const recipe = readRecipe();
-    report.progress("npm and Node.js");
-    const packages = npmPackagesOf(recipe);
-    const npm = await npmPackage(packages.npm, work, config.env);
-    const node = await npmPackage(packages.node, work, config.env);
+    mkdirSync(join(work, "tree"));
     writeFileSync(join(work, "machine.sources"), formatDeb822(machineSources(codename)));
-    const argv = await mmdebstrap({ ...recipe, hooks: copyHooks(recipe, work) }, { work, npm, node, codename, config });
+    await using packages = await fetchNpmPackages(recipe, work, config.env, signal);
+    const argv = await mmdebstrap({ ...recipe, hooks: copyHooks(recipe, work) }, { work, packages, codename, config });
     await runCommand(argv, {
-      env: { ...systemEnv(config.env), TMPDIR: work },
+      env: { ...systemEnv(config.env), TMPDIR: join(work, "tree") },
       onLine: (line) => report.progress(line.replace(/^I: /, "")),
       name: "mmdebstrap",
       fix: "Are the machine's package sources reachable ('apt-get update')?",
+      signal: packages.signal,
+      // `unshare` ignores other signals while its child runs. The child and its mounts end with it.
+      killSignal: "SIGKILL",
     });
     await addEmptyDev(work);
     await runCommand(["sync", join(work, "tree.tar")]);
@@ -121,8 +134,7 @@ function removeOldTars(cacheDir: string): void {
 
 interface BuildInput {
   readonly work: string;
-  readonly npm: string;
-  readonly node: string;
+  readonly packages: FetchedPackages;
   readonly codename: string;
   readonly config: SetupConfig;
 }
@@ -131,12 +143,12 @@ interface BuildInput {
  * The command that builds the tree. It runs in its own mount and pid namespaces and ends with this process, so that its mounts always end with it.
  * Devices are left out, because every sandbox gets its own.
  */
-async function mmdebstrap(recipe: Recipe, { work, npm, node, codename, config }: BuildInput): Promise<[string, ...string[]]> {
-  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+async function mmdebstrap(recipe: Recipe, { work, packages, codename, config }: BuildInput): Promise<[string, ...string[]]> {
   return [
     // This process has a stricter umask, and all users of a sandbox need the tree.
     ...(["sh", "-c", 'umask 022; exec "$@"', "sh"] as const),
     ...(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"] as const),
+    ...(treeFitsMemory() ? IN_MEMORY : []),
     "mmdebstrap",
     "--mode=root",
     "--variant=essential",
@@ -145,7 +157,8 @@ async function mmdebstrap(recipe: Recipe, { work, npm, node, codename, config }:
     `--include=${recipe.packages.join(",")}`,
     ...recipe.dpkgOptions.map((option) => `--dpkgopt=${option}`),
     ...(await machineAptSettings(systemEnv(config.env))).map((setting) => `--aptopt=${setting}`),
-    ...recipe.hooks.map((hook) => `--customize-hook=${quoted(hook)} "$1" ${quoted(npm)} ${quoted(node)}`),
+    `--customize-hook=${packages.waitForThem}`,
+    ...recipe.hooks.map((hook) => `--customize-hook=${quoted(hook)} "$1" ${quoted(packages.npm)} ${quoted(packages.node)}`),
     codename,
     join(work, "tree.tar"),
     join(work, "machine.sources"),

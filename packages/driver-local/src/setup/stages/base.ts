@@ -24,6 +24,9 @@ export const base: Stage = {
     const { layers, facts } = poolPaths(dataDir);
     return file?.image.layers.every((layer) => [layers, facts].every((directory) => existsSync(`${directory}/${layer.slice(7)}`))) ?? false;
   },
+  async prepare(config, report, signal) {
+    await baseTar(config, report, { signal });
+  },
   async run(config, report) {
     const tar = await baseTar(config, report);
     report.progress("unpacking");
