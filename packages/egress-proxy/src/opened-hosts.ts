@@ -1,6 +1,6 @@
 import type { Connection, UpstreamOwner, UpstreamPool } from "@boxyard/http1";
 import type { Socket, UnixSocketListener } from "bun";
-import { HTTP_1 } from "./alpn.ts";
+import { ANY_HTTP_1 } from "./alpn.ts";
 import type { Attempt, HostOwner } from "./connect.ts";
 import type { Identity } from "./protocol.ts";
 
@@ -144,7 +144,7 @@ export class OpenedHosts {
         onClosed?.();
       };
     };
-    const tls = { cert, key, ALPNProtocols: HTTP_1 };
+    const tls = { cert, key, ALPNProtocols: ANY_HTTP_1 };
     const server = Bun.listen<Connection>({
       unix: path,
       tls,
