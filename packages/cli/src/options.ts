@@ -1,4 +1,5 @@
-import { InvalidArgumentError } from "commander";
+import type { NetworkPreset } from "@boxyard/sdk";
+import { InvalidArgumentError, Option } from "commander";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -55,6 +56,19 @@ export function parseSeconds(text: string): number {
 
 /** The same, and `0`: none. */
 export const parseSecondsOrNone = (text: string): number => (text === "0" ? 0 : parseSeconds(text));
+
+export const NETWORK_PRESETS: readonly NetworkPreset[] = ["none", "packages", "all"];
+
+export const networkOption = (): Option =>
+  new Option("--network <preset>", "what it may reach: nothing, the package registries of the server's machine, or all (default: all)")
+    .choices(NETWORK_PRESETS)
+    .conflicts("internet");
+
+/** The network of a create, as `--network` or `--no-internet` says. */
+export function networkOf({ network, internet }: { readonly network?: NetworkPreset; readonly internet: boolean }) {
+  if (network) return { network: { preset: network } };
+  return internet ? {} : { allowInternetAccess: false };
+}
 
 /** A port of the Internet protocols. */
 export function parsePort(text: string): number {

@@ -15,6 +15,7 @@ export function clusterMachine(): Machine {
     openDriver: (logger) => openKubernetesDriver({ ...readClusterConfig(), logger }),
     buildSettings: () => elsewhere("Templates are built"),
     authorities: () => NO_AUTHORITIES,
+    packageHosts: () => [],
     sdkPackage: () => elsewhere("The client's package is made"),
     dashboardFiles: () => elsewhere("The dashboard's files are made"),
     fingerprint: async () => {

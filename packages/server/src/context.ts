@@ -33,6 +33,7 @@ import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Places } from "./sandboxes/create/places.ts";
 import { TeamQuota } from "./sandboxes/create/team-quota.ts";
 import { DriverPolicies } from "./sandboxes/egress/driver-policies.ts";
+import { NetworkPresets } from "./sandboxes/egress/presets.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { LivingSandboxes } from "./sandboxes/engine/living.ts";
 import { MOST_FORMER } from "./sandboxes/engine/names.ts";
@@ -109,6 +110,8 @@ export interface ServerOptions {
   readonly orphans?: OrphanPolicy;
   /** Waits between the attempts of a webhook's delivery, in milliseconds; hours in all by default. */
   readonly webhookBackoffMs?: readonly number[];
+  /** Gives the hosts of the package registries that the machine is set to use; none by default. */
+  readonly packageHosts?: () => readonly string[];
   /** Gives the path of the installable package of the TypeScript client. Without it requests for the package are refused. */
   readonly sdkPackage?: () => Promise<string>;
   /** Gives the directory of the dashboard's files. Without it the dashboard says that the server has none. */
@@ -139,7 +142,7 @@ export type Services = Awaited<ReturnType<typeof makeServices>>;
  */
 export async function makeServices(options: ServerOptions, store: Store, placement: Placement, clock: Clock) {
   const { config, driver, logger, agentLimitMs, observer, orphans = "refuse" } = options;
-  const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES } = options;
+  const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES, packageHosts = () => [] } = options;
   const { sdkPackage = noSdkPackage, dashboardFiles = noDashboard } = options;
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const { tokens, portLinks } = tokensOf(await store.getOrCreateMeta("token-seed", newSeed), clock);
@@ -179,7 +182,16 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
   const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations, warm };
-  const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, policies, guests };
+  const serving = {
+    ...making,
+    ...made,
+    ...rulesOf(config, limits),
+    ...kept,
+    secrets,
+    policies,
+    guests,
+    presets: new NetworkPresets(packageHosts),
+  };
   const retention = new Retention({ engine, templates, snapshotCatalog: made.snapshotCatalog, store, history, clock, logger });
   const service = new SandboxService({ ...serving, routes });
   const context: ServerContext = {

@@ -8,6 +8,7 @@ import {
   isSetUp,
   lineReporter,
   machineBuildSettings,
+  packageHosts,
   readSetupConfig,
   rebuildBase,
   runSetup,
@@ -60,6 +61,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     buildSettings: (directory, options) => machineBuildSettings(directory, settings(), options),
     // The driver, which makes the authority of the edge, is open by now.
     authorities: (setting) => sandboxAuthorities(authorityPlaces(setting), settings().dataDir),
+    packageHosts: () => packageHosts(settings()),
     sdkPackage: () => sdkPackage(settings()),
     dashboardFiles: () => dashboardFiles(settings()),
     fingerprint: () => fingerprint(settings().dataDir, settings()),

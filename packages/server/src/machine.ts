@@ -28,6 +28,8 @@ export interface Machine {
   buildSettings(directory: string, options: { readonly authorities: string }): Promise<BuildSettings>;
   /** Certificate authorities that sandboxes trust besides those of their images; `setting`: the value of BOXYARD_AUTHORITIES. */
   authorities(setting: string): Authorities;
+  /** Hosts of the package registries that this machine is set to use; none on a machine that says nothing about it. */
+  packageHosts(): readonly string[];
   /** Path of the installable package of the TypeScript client that fits this version; made when it is first asked for. */
   sdkPackage(): Promise<string>;
   /** Directory of the dashboard's files for this version; made when they are first asked for. */

@@ -1,10 +1,10 @@
-import { Sandbox } from "@boxyard/sdk";
+import { type NetworkPreset, Sandbox } from "@boxyard/sdk";
 import type { Command } from "commander";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
-import { collectEnv, collectEnvSecrets, collectMounts, type MountOption, parseSeconds } from "../options.ts";
+import { collectEnv, collectEnvSecrets, collectMounts, type MountOption, networkOf, networkOption, parseSeconds } from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
 import { checkName } from "../sandbox-ref.ts";
 import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";
@@ -18,6 +18,7 @@ interface RunOptions extends RemoteCommandOptions {
   readonly keep?: boolean;
   readonly quiet?: boolean;
   readonly internet: boolean;
+  readonly network?: NetworkPreset;
 }
 
 /** Lifetime of a sandbox that is kept. */
@@ -33,7 +34,8 @@ Examples:
   $ boxyard run -e NAME=world -- sh -c 'echo hello $NAME'
   $ boxyard run -it -- bash
   $ boxyard run -i -- wc -l < file.txt
-  $ boxyard run --timeout 10 --user root -- id`;
+  $ boxyard run --timeout 10 --user root -- id
+  $ boxyard run --network none -- sh -c 'echo no internet'`;
 
 export function configure(command: Command, context: CliContext): void {
   context.failureExitCode = EXIT.ownFailure;
@@ -57,7 +59,8 @@ export function configure(command: Command, context: CliContext): void {
     .option("--name <name>", "a name to find the sandbox by")
     .option("--keep", "keep the sandbox for five minutes and print its id")
     .option("-q, --quiet", "print only the command's output and, with --keep, the sandbox's id")
-    .option("--no-internet", "no connections from the sandbox to the outside")
+    .addOption(networkOption())
+    .option("--no-internet", "the same as --network none")
     .passThroughOptions()
     .addHelpText("after", EXAMPLES)
     .action((argv: string[], options: RunOptions) => run(argv, options, context));
@@ -73,7 +76,7 @@ async function run(argv: readonly string[], options: RunOptions, context: CliCon
     ...(options.name === undefined ? {} : { name: checkName(options.name) }),
     volumes: options.volume,
     envSecrets: options.envSecret,
-    ...(options.internet ? {} : { allowInternetAccess: false }),
+    ...networkOf(options),
   });
   const lease = renewLease(sandbox);
   try {

@@ -1,10 +1,10 @@
 import { atOnce } from "@boxyard/core";
-import type { ConnectionOptions, LifecycleOptions, SandboxInfo } from "@boxyard/sdk";
+import type { ConnectionOptions, LifecycleOptions, NetworkPreset, SandboxInfo } from "@boxyard/sdk";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
-import type { MountOption } from "../options.ts";
+import { type MountOption, networkOf } from "../options.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
 import { bytes, duration } from "../output/units.ts";
@@ -21,6 +21,7 @@ export interface CreateOptions extends SizeOptions {
   readonly onTimeout?: LifecycleOptions["onTimeout"];
   readonly autoResume?: boolean;
   readonly internet: boolean;
+  readonly network?: NetworkPreset;
   readonly json?: boolean;
 }
 
@@ -57,7 +58,7 @@ export async function create(template: string | undefined, options: CreateOption
     metadata: options.metadata,
     volumes: options.volume,
     lifecycle: { onTimeout: options.onTimeout, autoResume: options.autoResume },
-    ...(options.internet ? {} : { allowInternetAccess: false }),
+    ...networkOf(options),
   });
   if (options.json) return context.output.json(await Sandboxes.getInfo(sandboxId, target));
   await context.output.line(sandboxId);

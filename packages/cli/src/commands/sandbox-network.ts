@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NetworkLogEntry } from "@boxyard/sdk";
+import type { NetworkLogEntry, NetworkPreset } from "@boxyard/sdk";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { parsePort, parseSeconds } from "../options.ts";
+import { NETWORK_PRESETS, parsePort, parseSeconds } from "../options.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 
 const URL_EXAMPLES = `
@@ -36,8 +36,26 @@ interface UrlOptions {
   readonly json?: boolean;
 }
 
+const NETWORK_HELP = `
+packages: only the package registries that the pip, npm, apt, cargo and go of the server's machine are set to use.
+This replaces all rules that were set before.
+
+Examples:
+  $ boxyard sandbox network SANDBOX none
+  $ boxyard sandbox network SANDBOX all`;
+
 /** What others reach of a sandbox, and what it reaches. */
 export function configureNetwork(command: Command, context: CliContext): void {
+  command
+    .command("network <sandbox>")
+    .addArgument(new Argument("<preset>", "what it may reach").choices(NETWORK_PRESETS))
+    .description("Set what a running sandbox may reach, at once.")
+    .addHelpText("after", NETWORK_HELP)
+    .action(async (text: string, preset: NetworkPreset) => {
+      const target = await connection(context);
+      await Sandboxes.updateNetwork(await resolveSandbox(text, target), { preset }, target);
+    });
+
   command
     .command("port-url <sandbox>")
     .argument("<port>", "port in the sandbox", parsePort)

@@ -1,7 +1,16 @@
 import { type Command, Option } from "commander";
 import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { collectEnv, collectEnvSecrets, collectMounts, collectPairs, parseCount, parseSeconds, parseSecondsOrNone } from "../options.ts";
+import {
+  collectEnv,
+  collectEnvSecrets,
+  collectMounts,
+  collectPairs,
+  networkOption,
+  parseCount,
+  parseSeconds,
+  parseSecondsOrNone,
+} from "../options.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 import * as actions from "./sandbox-actions.ts";
 import { agentLogs, LEVELS, type LogsOptions, logs } from "./sandbox-logs.ts";
@@ -138,7 +147,8 @@ function configureCreate(command: Command, context: CliContext): void {
     .option("-v, --volume <NAME:PATH>", "mount a volume, repeatable; NAME:PATH:ro to read only", collectMounts)
     .option("--name <name>", "a name to find it by, which no other living sandbox has")
     .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)
-    .option("--no-internet", "no connections from the sandbox to the outside")
+    .addOption(networkOption())
+    .option("--no-internet", "the same as --network none")
     .option("--json", "print it as JSON")
     .addHelpText("after", CREATE_HELP)
     .action((template: string | undefined, options: actions.CreateOptions) => actions.create(template, options, context));

@@ -12,6 +12,7 @@ export { buildForkServer, forkServerFile } from "./fork-server.ts";
 export { buildGuest } from "./guest/build.ts";
 export { guestDirectory } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
+export { packageHosts } from "./package-hosts.ts";
 export { makePreparedPool } from "./prepared-pool.ts";
 export { type BaseTree, rebuildBase } from "./rebuild-base.ts";
 export { lineReporter, silentReporter } from "./reporter.ts";

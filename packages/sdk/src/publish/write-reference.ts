@@ -17,6 +17,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "LifecycleOptions",
       "NetworkOptions",
       "EgressRules",
+      "NetworkPreset",
       "NetworkRule",
       "NetworkSecret",
       "EgressProxy",

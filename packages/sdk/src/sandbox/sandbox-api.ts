@@ -198,7 +198,7 @@ export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number,
 }
 
 export function updateSandboxNetwork(api: ApiClient, id: string, update: NetworkUpdate, options: RequestOptions): Promise<void> {
-  const { allowInternetAccess, allowOut, denyOut, dnsServers, rules, secrets, egressProxy } = update;
+  const { allowInternetAccess, preset, allowOut, denyOut, dnsServers, rules, secrets, egressProxy } = update;
   return api.send({
     method: "PUT",
     path: sandboxPath(id, "/network"),
@@ -206,6 +206,7 @@ export function updateSandboxNetwork(api: ApiClient, id: string, update: Network
     notFoundReason: NO_SANDBOX,
     options,
     body: {
+      preset,
       allowOut,
       denyOut,
       dnsServers,

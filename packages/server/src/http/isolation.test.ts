@@ -32,7 +32,7 @@ const { paths, components } = JSON.parse(JSON.stringify(platformDocument())) as 
 /** Members of paths, queries and bodies that name nothing of a team, or something only within what the path names. */
 const PLAIN: ReadonlySet<string> = new Set(
   `metadata envVars allow_internet_access autoPause autoPauseMemory autoResume network mcp iam timeout secure memory duration allowOut denyOut egressProxy
-  dnsServers rules requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
+  dnsServers rules preset requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
   onBuildDone startCmd readyCmd restrictions startFromMemory stages reference registry scopes expiresAt slug state order startedAfter limit start
   metric to action end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources
   dockerfile value port expires idleTimeout retention maxResources verdict url enabled signatureSecret deliveries offset orderAsc types events`.split(

@@ -15,7 +15,8 @@ import { makeSandbox, unlessGone } from "./create/maker.ts";
 import { newRecord } from "./create/new-record.ts";
 import { checkSize, mostOfMachine, OF_TEMPLATE } from "./create/size.ts";
 import type { DriverPolicies } from "./egress/driver-policies.ts";
-import type { Egress } from "./egress/egress-request.ts";
+import { type EgressWish, parseEgress } from "./egress/egress-request.ts";
+import type { NetworkPresets } from "./egress/presets.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { Operations } from "./engine/operations.ts";
 import type { ResumeInput } from "./engine/own-transitions.ts";
@@ -42,6 +43,7 @@ export interface SandboxServiceParts {
   readonly snapshotCatalog: Pick<SnapshotNotes, "envOf">;
   readonly secrets: Pick<TeamSecrets, "value">;
   readonly policies: Pick<DriverPolicies, "check">;
+  readonly presets: NetworkPresets;
   readonly store: Store;
   readonly driver: Pick<SandboxDriver, "capacity">;
   readonly clock: Clock;
@@ -90,9 +92,10 @@ export class SandboxService {
 
   /** Makes a sandbox and returns when it runs. When this throws, the sandbox is removed, or the sweep removes it. */
   async create(teamId: TeamId, body: NewSandbox, { version: api, idempotencyKey, signal, setup }: CreateOptions): Promise<SandboxRecord> {
-    const { templates, snapshotCatalog, admission, store, clock, maxHoursOf, warm } = this.parts;
+    const { templates, snapshotCatalog, admission, store, clock, maxHoursOf, warm, presets } = this.parts;
     const version = templates.resolve(teamId, body.templateID);
-    const asked = toCreateSandbox(body, teamId, version, maxHoursOf(teamId));
+    const rules = { template: version, maxTimeoutHours: maxHoursOf(teamId), egressOf: (wish: EgressWish) => parseEgress(wish, presets) };
+    const asked = toCreateSandbox(body, teamId, rules);
     const ofTemplate = templates.settingsOf(version.templateId);
     if (asked.size) checkSize(asked.size, ofTemplate.maxResources ?? {}, OF_TEMPLATE);
     if (asked.size) checkSize(asked.size, await mostOfMachine(this.parts.driver));
@@ -248,7 +251,8 @@ export class SandboxService {
    * Replaces the egress rules of a running sandbox, at once. When that fails, the rules are as before; but if the store's answer was lost, a
    * server that adopts the sandbox may find the new rules in the store and enforce them. Throws `not_found`, `aborted`, `unimplemented`.
    */
-  async setEgress(teamId: TeamId, id: SandboxId, egress: Egress): Promise<void> {
+  async setEgress(teamId: TeamId, id: SandboxId, wish: EgressWish): Promise<void> {
+    const egress = parseEgress(wish, this.parts.presets);
     const sandbox = this.visible(teamId, id);
     if (!sandbox.driver.capabilities.network)
       throw cannotHere("The network of a running sandbox cannot be changed on this server", "fixed_network");

@@ -55,11 +55,19 @@ export interface EgressProxySetting {
     | undefined;
 }
 
+/** A preset of the network as it was given: its name, and the lists beside it. */
+export interface NetworkPreset {
+  readonly name: "none" | "packages" | "all";
+  readonly allowOut?: readonly string[];
+  readonly denyOut?: readonly string[];
+}
+
 /** The part of a sandbox's record that can change while the sandbox lives. */
 export interface SandboxSettings {
   readonly metadata: Readonly<Record<string, string>>;
-  /** The egress policy, with the lists as they were given. */
+  /** The egress policy, with the lists as they were given, and with what a preset adds to them. */
   readonly egress: EgressPolicy;
+  readonly preset?: NetworkPreset;
   /** The rules for requests, as they were given; hosts in lower case. */
   readonly rules?: NetworkRules;
   /** Secrets that are put into requests, outside the sandbox; hosts in lower case. */

@@ -39,6 +39,8 @@ export interface TestServerOptions {
   /** Gives the directory of the dashboard's files. */
   readonly dashboardFiles?: () => Promise<string>;
   readonly elsewhere?: ServerOptions["elsewhere"];
+  /** What the machine is set to use; nothing by default. */
+  readonly packageHosts?: () => readonly string[];
   readonly webhookBackoffMs?: readonly number[];
 }
 
@@ -79,7 +81,18 @@ export class TestServer {
     }
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
     const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
-    const { clock, observer, startObserver, agentLimitMs, stepGraceMs, orphans, elsewhere, dashboardFiles, webhookBackoffMs } = options;
+    const {
+      clock,
+      observer,
+      startObserver,
+      agentLimitMs,
+      stepGraceMs,
+      orphans,
+      elsewhere,
+      dashboardFiles,
+      webhookBackoffMs,
+      packageHosts,
+    } = options;
     const { logger = silentLogger } = options;
     const driver = new FakeDriver(world);
     const server = await startServer({
@@ -95,6 +108,7 @@ export class TestServer {
       ...(dashboardFiles && { dashboardFiles }),
       ...(elsewhere && { elsewhere }),
       ...(webhookBackoffMs && { webhookBackoffMs }),
+      ...(packageHosts && { packageHosts }),
     });
     return new TestServer(server, world, config);
   }

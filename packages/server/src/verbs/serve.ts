@@ -31,8 +31,8 @@ export async function serve(config: ServerConfig, machine: Machine, args: readon
     const start = async () => {
       const buildSettings = config.buildSettings === "machine" ? settingsOf(machine, config) : noBuildSettings;
       const authorities = machine.authorities(config.authorities);
-      const { observer, sdkPackage, dashboardFiles } = machine;
-      const pages = { sdkPackage, dashboardFiles };
+      const { observer, sdkPackage, dashboardFiles, packageHosts } = machine;
+      const pages = { sdkPackage, dashboardFiles, packageHosts };
       const orphans = orphanPolicyOf(args);
       return startServer({ config, orphans, driver, logger, buildSettings, authorities, ...pages, ...(observer && { observer }) });
     };

@@ -49,6 +49,7 @@ export type NewSandbox = {
 };
 
 export type SandboxNetworkConfig = {
+  readonly preset?: "none" | "packages" | "all" | null | undefined;
   readonly allowPublicTraffic?: boolean | null | undefined;
   readonly allowOut?: readonly string[] | null | undefined;
   readonly denyOut?: readonly string[] | null | undefined;
@@ -223,6 +224,7 @@ export type SandboxRefreshRequest = {
 };
 
 export type SandboxNetworkUpdateConfig = {
+  readonly preset?: "none" | "packages" | "all" | null | undefined;
   readonly allowOut?: readonly string[] | null | undefined;
   readonly denyOut?: readonly string[] | null | undefined;
   readonly egressProxy?: SandboxEgressProxy | undefined;

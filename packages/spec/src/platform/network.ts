@@ -70,9 +70,16 @@ const EgressProxy = z
       "A proxy outside through which all TCP connections go that the other members let out; nothing else leaves the sandbox then. SOCKS5 by default",
   });
 
+/** A name for a policy; the lists beside it go on top of what it stands for. */
+const NetworkPreset = z.enum(["none", "packages", "all"]).meta({
+  description:
+    "`none`: all is denied; `packages`: all but the package registries that the server's machine is set to use; `all`: nothing. `allowOut` and `denyOut` are added to what it stands for",
+});
+
 /** Who may talk to whom. Members beyond these are known to the contract; the server refuses those it cannot enforce, it ignores none. */
 export const NetworkConfig = z
   .object({
+    preset: NetworkPreset.nullish(),
     allowPublicTraffic: z.boolean().nullish(),
     allowOut: z.array(z.string()).nullish().meta({
       description:
@@ -103,6 +110,7 @@ export const NetworkConfig = z
   .meta(named("SandboxNetworkConfig"));
 
 export const NetworkUpdate = NetworkConfig.pick({
+  preset: true,
   allowOut: true,
   denyOut: true,
   egressProxy: true,

@@ -29,14 +29,18 @@ export function machineRelease(): Release {
   return parseRelease(readFileSync("/etc/os-release", "utf8"));
 }
 
-/** The machine's own package sources for its release. None is `failed_precondition`, reason `no_package_sources`. */
-export function machineSources(codename: string, apt = "/etc/apt"): AptSource[] {
+/** All package sources that apt is set to use, third parties' too. */
+export function aptSources(apt: string): AptSource[] {
   const files = [join(apt, "sources.list"), ...listed(join(apt, "sources.list.d"))];
-  const all = files.filter(existsSync).flatMap((file) => {
+  return files.filter(existsSync).flatMap((file) => {
     const text = readFileSync(file, "utf8");
     return file.endsWith(".sources") ? parseDeb822(text) : parseOneLine(text);
   });
-  const own = ofRelease(all, codename);
+}
+
+/** The machine's own package sources for its release. None is `failed_precondition`, reason `no_package_sources`. */
+export function machineSources(codename: string, apt = "/etc/apt"): AptSource[] {
+  const own = ofRelease(aptSources(apt), codename);
   if (own.length > 0) return own;
   throw new AppError("failed_precondition", `${apt}/sources.list* name no package source of '${codename}' itself: add one`, {
     reason: "no_package_sources",

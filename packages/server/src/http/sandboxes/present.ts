@@ -4,7 +4,7 @@ import { presentEgressProxy } from "../../sandboxes/egress/upstream-proxy.ts";
 import type { Observations } from "../../sandboxes/observations.ts";
 import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
-import { type NetworkRules, type NetworkSecret, resourcesOf, type SandboxRecord } from "../../store/index.ts";
+import { type NetworkRules, type NetworkSecret, resourcesOf, type SandboxRecord, type SandboxSettings } from "../../store/index.ts";
 import { presentUsage } from "../metrics/present.ts";
 import type { SandboxServices } from "./services.ts";
 
@@ -77,8 +77,7 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, services: 
       allowPublicTraffic: settings.allowPublicTraffic,
       ...(settings.maskRequestHost === undefined ? {} : { maskRequestHost: settings.maskRequestHost }),
       ...(settings.httpsPorts && { httpsPorts: [...settings.httpsPorts] }),
-      ...(settings.egress.allowOut && { allowOut: [...settings.egress.allowOut] }),
-      ...(settings.egress.denyOut && { denyOut: [...settings.egress.denyOut] }),
+      ...presentLists(settings),
       ...(settings.egress.dnsServers && { dnsServers: [...settings.egress.dnsServers] }),
       ...(settings.rules && { rules: presentRules(settings.rules) }),
       ...(settings.secrets && { secrets: presentSecrets(settings.secrets) }),
@@ -92,6 +91,16 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, services: 
         pauseMode: settings.pauseMode,
         ...(settings.pauseCause && { pauseCause: settings.pauseCause }),
       }),
+  };
+}
+
+/** The lists as they were given, without what a preset has added to them. */
+function presentLists({ preset, egress }: SandboxSettings): Pick<PresentedNetwork, "preset" | "allowOut" | "denyOut"> {
+  const { allowOut, denyOut } = preset ?? egress;
+  return {
+    ...(preset && { preset: preset.name }),
+    ...(allowOut && { allowOut: [...allowOut] }),
+    ...(denyOut && { denyOut: [...denyOut] }),
   };
 }
 

@@ -2,7 +2,7 @@ import { AppError, type TeamId } from "@boxyard/core";
 import { AGENT_PORT } from "@boxyard/spec";
 import type { NewSandbox } from "@boxyard/spec/platform";
 import type { Lifecycle, TemplateVersion } from "../../store/index.ts";
-import { checkEgress, parseEgress } from "../egress/egress-request.ts";
+import { checkEgress, type Egress } from "../egress/egress-request.ts";
 import type { CreateSandbox } from "./new-record.ts";
 
 const refuse = (message: string, reason = "invalid_argument") => new AppError("invalid_argument", message, { reason });
@@ -55,8 +55,15 @@ function checkHttpsPorts(ports: readonly number[]): AppError | undefined {
 
 const isHost = (text: string) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?$/.test(text.replaceAll("$" + "{PORT}", "1"));
 
+/** What a create is checked against, and what reads its part for the network. */
+export interface CreateRules {
+  readonly template: TemplateVersion;
+  readonly maxTimeoutHours: number;
+  readonly egressOf: (body: Body) => Egress;
+}
+
 /** Checks the body of a create and makes the request of it. Throws `invalid_argument`, whose message begins with the field. */
-export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVersion, maxTimeoutHours: number): CreateSandbox {
+export function toCreateSandbox(body: Body, teamId: TeamId, { template, maxTimeoutHours, egressOf }: CreateRules): CreateSandbox {
   checkTimeout(body.timeout, maxTimeoutHours);
   checkTimeout(body.idleTimeout ?? 0, maxTimeoutHours, "idleTimeout");
   for (const check of CHECKS) {
@@ -73,7 +80,7 @@ export function toCreateSandbox(body: Body, teamId: TeamId, template: TemplateVe
     envVars: body.envVars ?? {},
     settings: {
       metadata: body.metadata ?? {},
-      ...parseEgress(body),
+      ...egressOf(body),
       allowPublicTraffic: network?.allowPublicTraffic !== false,
       ...(network?.maskRequestHost ? { maskRequestHost: network.maskRequestHost } : {}),
       ...(network?.httpsPorts?.length ? { httpsPorts: [...new Set(network.httpsPorts)] } : {}),

@@ -14,18 +14,20 @@ import {
   parseRange,
 } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { EgressProxySetting, NetworkRules, NetworkSecret } from "../../store/index.ts";
+import type { EgressProxySetting, NetworkPreset, NetworkRules, NetworkSecret } from "../../store/index.ts";
+import type { NetworkPresets } from "./presets.ts";
 import { checkEgressProxy } from "./upstream-proxy.ts";
 
 /** The part of a request that says what may leave a sandbox. */
 export type EgressBody = Pick<
   NonNullable<NewSandbox["network"]>,
-  "egressProxy" | "rules" | "secrets" | "dnsServers" | "allowOut" | "denyOut"
+  "egressProxy" | "rules" | "secrets" | "dnsServers" | "allowOut" | "denyOut" | "preset"
 >;
 
 /** What may leave a sandbox, as it is kept: the policy for packets and names, and the rules for requests as they were given. */
 export interface Egress {
   readonly egress: EgressPolicy;
+  readonly preset?: NetworkPreset;
   readonly rules?: NetworkRules;
   readonly secrets?: readonly NetworkSecret[];
   /** Set if and only if `egress.isProxied` is. */
@@ -113,17 +115,29 @@ function checkHost(host: string, list: NetworkRules[string]): AppError | undefin
   return new Set(lower).size === lower.length ? undefined : refuse(`${at} sets a header twice`);
 }
 
-/** What a request lets leave the sandbox, with the lists as they were given, empty ones too. Throws `invalid_argument` for what the server cannot enforce. */
-export function parseEgress(wanted: { allow_internet_access?: boolean | null | undefined; network?: EgressBody | undefined }): Egress {
+/** What a request says of the way out of a sandbox. */
+export interface EgressWish {
+  readonly allow_internet_access?: boolean | null | undefined;
+  readonly network?: EgressBody | undefined;
+}
+
+/**
+ * What a request lets leave the sandbox, with the lists as they were given, empty ones too. Throws `invalid_argument` for what the server cannot enforce,
+ * and what `NetworkPresets` does.
+ */
+export function parseEgress(wanted: EgressWish, presets: NetworkPresets): Egress {
   const problem = wanted.network && checkEgress(wanted.network);
   if (problem) throw problem;
-  const { allowOut, denyOut, dnsServers, rules, secrets, egressProxy } = wanted.network ?? {};
+  if (wanted.network?.preset === "all" && wanted.allow_internet_access === false)
+    throw refuse("network.preset: 'all' cannot go with allow_internet_access: false");
+  const { given, allowOut, denyOut, dnsServers, rules, secrets, egressProxy } = presets.applied(wanted.network ?? {});
   const internetAccess = wanted.allow_internet_access !== false && !deniesAll(denyOut ?? []);
   const lists = { ...(allowOut && { allowOut }), ...(denyOut && { denyOut }), ...(dnsServers && { dnsServers }) };
   const egress: EgressPolicy = { internetAccess, ...lists, ...(egressProxy && { isProxied: true }) };
   if (internetAccess && hostRules(egress).length > 0) throw refuse(NAMES_NEED_DENIAL);
   return {
     egress,
+    ...(given && { preset: given }),
     ...(rules && { rules: lowerCased(rules) }),
     ...(secrets && { secrets: secrets.map(lowerHosts) }),
     ...(egressProxy && { egressProxy }),
