@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import { type ContractSubject, driverContract, type SuiteName } from "@boxyard/driver/contract-suite";
+import { eventually } from "@boxyard/testkit";
 import { findHierarchies } from "../cgroup/hierarchies.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 import { readInstance } from "../setup/index.ts";
@@ -53,6 +54,10 @@ async function makeSubject(runtime: RuntimeName | undefined, lingerMs: number): 
     write: async (handle, path, text) =>
       void (await shell.run(handle, `mkdir -p "$(dirname '${path}')" && printf %s '${text}' >'${path}'`)),
     read: (handle, path) => shell.run(handle, `cat '${path}'`),
+    tryToReach: async (handle, { name, address, port }, isTold) => {
+      await shell.run(handle, `getent hosts ${name}; (exec 3<>/dev/tcp/${address}/${port}); true`);
+      await eventually("what was tried is told", isTold);
+    },
     dispose: () => machine.dispose(),
   };
 }

@@ -25,8 +25,19 @@ export interface ContractSubject {
   write(handle: SandboxHandle, path: string, text: string): Promise<void>;
   /** Text of a file as a running sandbox sees it. */
   read(handle: SandboxHandle, path: string): Promise<string>;
+  /**
+   * Has a running sandbox ask for a host's name, and connect to a TCP port of an IPv4 address, as a command in it would; neither needs to succeed. Then
+   * asks `isTold` until it is true, with a deadline. Absent where the driver cannot know what its sandboxes try to reach.
+   */
+  tryToReach?(handle: SandboxHandle, target: Target, isTold: () => boolean): Promise<void>;
   /** Releases everything. */
   dispose(): Promise<void>;
+}
+
+export interface Target {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
 }
 
 export type Damageable =

@@ -81,6 +81,13 @@ async function makeSubject({ checkpoint = "memory", lacks = [], keepsProcesses =
     },
     write: async (handle, path, text) => writeInside(world, at(handle), path, text),
     read: async (handle, path) => readInside(world, at(handle), path),
+    tryToReach: async (handle, { name, address, port }, isTold) => {
+      const { internetAccess } = at(handle).network;
+      const tried = { sandboxId: handle.sandboxId, at: Date.now(), isAllowed: internetAccess };
+      world.attempts.push({ ...tried, protocol: "dns", rule: internetAccess ? "allowed" : "names", name });
+      world.attempts.push({ ...tried, protocol: "tcp", rule: internetAccess ? "allowed" : "internetAccess", address, port });
+      if (!isTold()) throw new Error("what was tried is not told");
+    },
     dispose: () => world.clear(),
   };
 }
