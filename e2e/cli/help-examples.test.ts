@@ -98,6 +98,8 @@ const FOLLOWS: Readonly<Record<string, RegExp>> = {
   "boxyard port SANDBOX 8000": /127\.0\.0\.1/,
   "boxyard port SANDBOX 8080:80": /127\.0\.0\.1/,
   "boxyard port SANDBOX 0:3000": /127\.0\.0\.1/,
+  "boxyard port --local 5432:5432 SANDBOX": /127\.0\.0\.1/,
+  "boxyard port --local 0:22 SANDBOX": /127\.0\.0\.1/,
   "boxyard sandbox network-log SANDBOX --follow": /followed\.example/,
   "boxyard watch SANDBOX -r /home/user/project": /watching/,
 };
@@ -115,10 +117,11 @@ async function run({ of, line }: HelpExample): Promise<void> {
     PID: String(command?.pid),
     "8000": String(await freePort()),
     "8080": String(await freePort()),
+    "5432": String(await freePort()),
     "localhost:5000": registry.host,
   };
   const filled = (text: string) =>
-    text.replace(/\b(SANDBOX|PID|localhost:5000)\b|(?<=port \S+ )(8000|8080)\b/g, (name) => real[name] as string);
+    text.replace(/\b(SANDBOX|PID|localhost:5000)\b|(?<=port \S+ )(8000|8080|5432)\b/g, (name) => real[name] as string);
   const env = {
     ...platform().env,
     HOME: directory,

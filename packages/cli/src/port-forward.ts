@@ -1,5 +1,5 @@
 import { createServer, connect as netConnect, type Socket } from "node:net";
-import { connect as tlsConnect } from "node:tls";
+import { type ConnectionOptions, connect as tlsConnect } from "node:tls";
 import { AppError } from "@boxyard/core";
 
 export interface ForwardOptions {
@@ -25,16 +25,23 @@ const HEAD_END = Buffer.from("\r\n\r\n");
  * the proxy routes by that. After the head it is bytes both ways, so that WebSockets and streams pass; each connection carries one request,
  * since a later one would need its own address.
  */
-export async function forwardPort(options: ForwardOptions): Promise<Forward> {
+export function forwardPort(options: ForwardOptions): Promise<Forward> {
+  return listen(options, (client, track) => relay(client, options, track));
+}
+
+type Serve = (client: Socket, track: (socket: Socket) => void) => void;
+
+/** Listens on the local port. The end destroys the connections, and the sockets that `serve` has given to `track`. */
+export async function listen(options: Pick<ForwardOptions, "local" | "address">, serve: Serve, allowHalfOpen = false): Promise<Forward> {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   };
-  const server = createServer((client) => {
+  const server = createServer({ allowHalfOpen }, (client) => {
     track(client);
     client.on("error", () => client.destroy());
-    relay(client, options, track);
+    serve(client, track);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) => {
@@ -81,11 +88,13 @@ function relay(client: Socket, options: ForwardOptions, track: (socket: Socket) 
   client.on("data", onData);
 }
 
-function dial(apiUrl: string): Socket {
+export function dial(apiUrl: string, allowHalfOpen = false): Socket {
   const { protocol, hostname, port } = new URL(apiUrl);
   const host = hostname.replace(/^\[|\]$/g, "");
-  if (protocol === "https:") return tlsConnect({ host, port: Number(port || 443), servername: host });
-  return netConnect({ host, port: Number(port || 80) });
+  const secured = { host, port: Number(port || 443), servername: host };
+  // Node's documents have `allowHalfOpen` here; its types do not.
+  if (protocol === "https:") return tlsConnect(Object.assign(secured, { allowHalfOpen }) as ConnectionOptions);
+  return netConnect({ host, port: Number(port || 80), allowHalfOpen });
 }
 
 /** The head with the sandbox's address; whatever the client said about these, and about keeping the connection, is left out. */

@@ -107,6 +107,26 @@ export const problems = {
       text: `The sandbox ${id} answers ${limit} requests at once, and there are as many. Try again in a moment.`,
     },
   }),
+  tcpNeedsLink: (id: string): ProxyProblem => ({
+    status: 403,
+    body: {
+      ...ids(id),
+      message: `Raw TCP to a port needs a link of the port (GET /sandboxes/{id}/ports/{port}/url) or the token in the header '${TOKEN_HEADER}'`,
+      error_code: "link_needed",
+      code: 403,
+    },
+    page: { title: "Link needed", text: `A connection to a port of the sandbox ${id} other than by HTTP needs a link of the port.` },
+  }),
+  tcpWithBody: (id: string): ProxyProblem => ({
+    status: 400,
+    body: { ...ids(id), message: "A request for raw TCP is a GET without a body", code: 400 },
+    page: { title: "Bad request", text: "A request for a connection of raw TCP is a GET without a body." },
+  }),
+  noTcpToAgent: (id: string): ProxyProblem => ({
+    status: 403,
+    body: { ...ids(id), message: "The port of the sandbox's agent takes no raw TCP", code: 403 },
+    page: { title: "Not reachable", text: `The port of the agent of the sandbox ${id} takes requests by HTTP only.` },
+  }),
   changing: (id: string): ProxyProblem => ({
     status: 409,
     retryAfter: 1,

@@ -31,6 +31,7 @@ import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal, refusalMeanwhile, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
+import { isTcp, TcpExchange } from "./tcp-exchange.ts";
 import { type TlsListen, TlsListener } from "./tls-listener.ts";
 import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
 import { WakingExchange } from "./waking-exchange.ts";
@@ -261,7 +262,8 @@ export class Front implements ClientHost {
     if (problem) return this.refuse(request, client, problem);
     client.trust();
     this.counted.proxied++;
-    const exchange = new ProxyExchange(request, client, route, port, this.pool, edit);
+    const Kind = isTcp(request) ? TcpExchange : ProxyExchange;
+    const exchange = new Kind(request, client, route, port, this.pool, edit);
     exchange.start();
     return exchange;
   }
@@ -277,7 +279,7 @@ export class Front implements ClientHost {
   }
 
   private answer(request: RequestHead, client: ClientConnection, make: (close: boolean) => Uint8Array): Exchange {
-    const keep = request.keepAlive;
+    const keep = request.keepAlive && !isTcp(request);
     this.counted.refused++;
     client.write(make(!keep));
     client.endResponse(keep);

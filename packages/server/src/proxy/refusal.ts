@@ -5,6 +5,7 @@ import { type ProxyProblem, problems } from "./answers.ts";
 import { isInternalAgentPath } from "./dispatch.ts";
 import type { LinkState } from "./port-link.ts";
 import type { Guarded, Route, Sleeper } from "./route-table.ts";
+import { isFull, isTcp, MAX_TCP, tcpProblem } from "./tcp-exchange.ts";
 
 /** Limit of requests in flight to one sandbox, and of requests that wait for the resume of one sandbox. */
 const MAX_FLIGHTS = 4096;
@@ -16,8 +17,10 @@ const MAX_FLIGHTS = 4096;
 export function refusal(request: RequestHead, route: Route, port: number, link: LinkState): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   if (route.flights.size >= MAX_FLIGHTS) return problems.tooManyConnections(route.sandboxId, MAX_FLIGHTS);
-  const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, route, link);
-  if (problem || !route.ending) return problem;
+  const problem = notLetIn(request, route, port, link);
+  if (problem) return problem;
+  if (isTcp(request) && isFull(route)) return problems.tooManyConnections(route.sandboxId, MAX_TCP);
+  if (!route.ending) return undefined;
   return route.ending === "pausing" ? problems.sandboxNotFound(route.sandboxId) : problems.changing(route.sandboxId);
 }
 
@@ -34,7 +37,8 @@ export function refusalToWake(
 ): ProxyProblem | undefined {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
   if (waiting >= MAX_FLIGHTS) return problems.tooManyConnections(sleeper.sandboxId, MAX_FLIGHTS);
-  if (port !== AGENT_PORT) return wrongTrafficToken(request, sleeper, link);
+  const problem = notLetIn(request, sleeper, port, link);
+  if (problem || port !== AGENT_PORT) return problem;
   const given = request.fields.get("x-access-token");
   return given !== undefined && isSame(given, sleeper.accessToken) ? undefined : problems.accessTokenWrong(sleeper.sandboxId);
 }
@@ -42,8 +46,14 @@ export function refusalToWake(
 /** The problem that answers a request to a sandbox that is being resumed, but not for this request. */
 export function refusalMeanwhile(request: RequestHead, changing: Guarded, port: number, link: LinkState): ProxyProblem {
   if (isInternalAgentPath(port, request.target)) return problems.internalPath(request.target.split("?", 1)[0] ?? "");
-  const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, changing, link);
-  return problem ?? problems.changing(changing.sandboxId);
+  return notLetIn(request, changing, port, link) ?? problems.changing(changing.sandboxId);
+}
+
+/** The problem of a request that does not show what its port asks for. The agent checks its own token. */
+function notLetIn(request: RequestHead, of: Guarded, port: number, link: LinkState): ProxyProblem | undefined {
+  const problem = port === AGENT_PORT ? undefined : wrongTrafficToken(request, of, link);
+  // A request that has passed the check of a private port has shown its token or a link.
+  return problem ?? tcpProblem(request, of, port, of.trafficToken !== undefined || link === "good");
 }
 
 function wrongTrafficToken(request: RequestHead, { sandboxId, trafficToken }: Guarded, link: LinkState): ProxyProblem | undefined {
