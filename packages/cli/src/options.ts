@@ -1,4 +1,4 @@
-import type { NetworkPreset } from "@boxyard/sdk";
+import type { EgressRules } from "@boxyard/sdk";
 import { InvalidArgumentError, Option } from "commander";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -56,6 +56,8 @@ export function parseSeconds(text: string): number {
 
 /** The same, and `0`: none. */
 export const parseSecondsOrNone = (text: string): number => (text === "0" ? 0 : parseSeconds(text));
+
+export type NetworkPreset = NonNullable<EgressRules["preset"]>;
 
 export const NETWORK_PRESETS: readonly NetworkPreset[] = ["none", "packages", "all"];
 

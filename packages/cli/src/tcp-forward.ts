@@ -91,7 +91,7 @@ function connect({ apiUrl, sandboxId, remote }: ForwardOptions, link: URL, track
   });
 }
 
-/** Status of the answer that begins so; 0 for what is none. */
+/** Status of the answer that begins so; 0 when it is not one of HTTP. */
 const statusOf = (answer: Buffer): number => Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer.subarray(0, 20).toString("latin1"))?.[1] ?? 0);
 
 function problemOf(status: number, body: string, port: number): string {

@@ -58,7 +58,7 @@ export {
   type TeamWithLimits,
 } from "./keys/teams.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
-export type { EgressProxy, EgressRules, NetworkPreset, NetworkRule, NetworkSecret } from "./sandbox/egress-rules.ts";
+export type { EgressProxy, EgressRules, NetworkRule, NetworkSecret } from "./sandbox/egress-rules.ts";
 export type { NamedOptions } from "./sandbox/named-api.ts";
 export type { NetworkLogEntry, NetworkLogOptions, SuggestedNetwork } from "./sandbox/network-log.ts";
 export { Paginator } from "./sandbox/paginator.ts";

@@ -142,12 +142,12 @@ export type Services = Awaited<ReturnType<typeof makeServices>>;
  */
 export async function makeServices(options: ServerOptions, store: Store, placement: Placement, clock: Clock) {
   const { config, driver, logger, agentLimitMs, observer, orphans = "refuse" } = options;
-  const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES, packageHosts = () => [] } = options;
+  const { buildSettings = noBuildSettings, authorities = NO_AUTHORITIES } = options;
   const { sdkPackage = noSdkPackage, dashboardFiles = noDashboard } = options;
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const { tokens, portLinks } = tokensOf(await store.getOrCreateMeta("token-seed", newSeed), clock);
   const templates = new Templates(store, clock);
-  const { secrets, policies } = secretsOf(store, clock);
+  const { secrets, policies, presets } = secretsOf(store, clock, options);
   await templates.seed(join(config.dataDir, "templates"), firstKey.teamId, logger);
 
   const access = await accessOf({ store, clock, config, firstKey });
@@ -182,16 +182,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   );
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
   const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations, warm };
-  const serving = {
-    ...making,
-    ...made,
-    ...rulesOf(config, limits),
-    ...kept,
-    secrets,
-    policies,
-    guests,
-    presets: new NetworkPresets(packageHosts),
-  };
+  const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, policies, presets, guests };
   const retention = new Retention({ engine, templates, snapshotCatalog: made.snapshotCatalog, store, history, clock, logger });
   const service = new SandboxService({ ...serving, routes });
   const context: ServerContext = {
@@ -235,9 +226,9 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   return { ...lasting, warm, adopt, sampler, metrics, liveness, sweep, guests, retention, watches };
 }
 
-function secretsOf(store: Store, clock: Clock) {
+function secretsOf(store: Store, clock: Clock, { packageHosts = () => [] }: ServerOptions) {
   const secrets = new TeamSecrets({ store, clock });
-  return { secrets, policies: new DriverPolicies(secrets) };
+  return { secrets, policies: new DriverPolicies(secrets), presets: new NetworkPresets(packageHosts) };
 }
 
 const tokensOf = (seed: string, clock: Clock) => ({ tokens: new Tokens(seed), portLinks: new PortLinks(seed, clock) });

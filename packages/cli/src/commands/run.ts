@@ -1,10 +1,19 @@
-import { type NetworkPreset, Sandbox } from "@boxyard/sdk";
+import { Sandbox } from "@boxyard/sdk";
 import type { Command } from "commander";
 import { connection } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
-import { collectEnv, collectEnvSecrets, collectMounts, type MountOption, networkOf, networkOption, parseSeconds } from "../options.ts";
+import {
+  collectEnv,
+  collectEnvSecrets,
+  collectMounts,
+  type MountOption,
+  type NetworkPreset,
+  networkOf,
+  networkOption,
+  parseSeconds,
+} from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
 import { checkName } from "../sandbox-ref.ts";
 import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";

@@ -1,10 +1,10 @@
 import { atOnce } from "@boxyard/core";
-import type { ConnectionOptions, LifecycleOptions, NetworkPreset, SandboxInfo } from "@boxyard/sdk";
+import type { ConnectionOptions, LifecycleOptions, SandboxInfo } from "@boxyard/sdk";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
-import { type MountOption, networkOf } from "../options.ts";
+import { type MountOption, type NetworkPreset, networkOf } from "../options.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
 import { bytes, duration } from "../output/units.ts";

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NetworkLogEntry, NetworkPreset } from "@boxyard/sdk";
+import type { NetworkLogEntry } from "@boxyard/sdk";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { Argument, type Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
-import { NETWORK_PRESETS, parsePort, parseSeconds } from "../options.ts";
+import { NETWORK_PRESETS, type NetworkPreset, parsePort, parseSeconds } from "../options.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 
 const URL_EXAMPLES = `

@@ -17,7 +17,6 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "LifecycleOptions",
       "NetworkOptions",
       "EgressRules",
-      "NetworkPreset",
       "NetworkRule",
       "NetworkSecret",
       "EgressProxy",

@@ -7,7 +7,7 @@ export interface EgressRules {
    * A name for what may be reached; the lists are added to it. `none`: nothing. `packages`: only the package registries that the server's machine is set to
    * use, by the settings of its pip, npm, apt, cargo and go. `all`: everything but private networks. Default: what the lists say.
    */
-  readonly preset?: NetworkPreset | undefined;
+  readonly preset?: "none" | "packages" | "all" | undefined;
   /**
    * `1.2.3.4`, `9.0.0.0/8`; with `0.0.0.0/0` in `denyOut` also names: `example.com`, `*.example.com` (every name below it), `*`. A name is reached by HTTP
    * on port 80 and HTTPS on port 443.
@@ -41,8 +41,6 @@ export interface EgressProxy {
   /** The proxy itself is spoken to by TLS. Its certificate must be for `serverName` (default: the host of `address`), by an authority of `caCert` (PEM; default: the server's). */
   readonly tls?: { readonly enabled: boolean; readonly serverName?: string | undefined; readonly caCert?: string | undefined } | undefined;
 }
-
-export type NetworkPreset = "none" | "packages" | "all";
 
 /** What is done to the requests to a host; a host has one rule at most. */
 export interface NetworkRule {

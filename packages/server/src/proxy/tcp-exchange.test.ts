@@ -211,7 +211,7 @@ test("who shows neither link nor token is refused, also where the port is open b
   client.reset();
 });
 
-test("a paused sandbox is not woken for who may not in", async () => {
+test("a refused request does not wake a paused sandbox", async () => {
   await using front = new TestFront();
   let wakes = 0;
   front.routes.remove(TEST_ID);
