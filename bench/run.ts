@@ -122,13 +122,14 @@ function print(name: string, { series, verdicts, notes }: BenchResult): void {
 }
 
 /** The exit code for a signal that has come: it has stopped the server, and so ended the bench. */
-let signalled: () => number | undefined = () => undefined;
+let signalled: () => Promise<number | undefined> = async () => undefined;
 
 main(process.argv.slice(2)).then(
-  (code) => process.exit(signalled() ?? code),
-  (error: unknown) => {
-    if (signalled() === undefined) console.error(error instanceof Error ? error.message : error);
+  async (code) => process.exit((await signalled()) ?? code),
+  async (error: unknown) => {
+    const code = await signalled();
+    if (code === undefined) console.error(error instanceof Error ? error.message : error);
     // What a failed start has left running must not keep the bench from ending.
-    process.exit(signalled() ?? 1);
+    process.exit(code ?? 1);
   },
 );

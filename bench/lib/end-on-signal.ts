@@ -5,21 +5,25 @@ const END_MS = 60_000;
 
 /**
  * From now on a signal stops the server, so that the bench fails and disposes of its platform: no create is under way then whose sandbox would stay.
- * The platform may still be starting: its start is awaited first. A second signal of the same kind ends this process at once. Returns the exit code
- * for a signal that has come.
+ * The platform may still be starting: its start is awaited first. A second signal of the same kind ends this process at once. Resolves with the exit
+ * code for a signal that has come, when the server has ended; with undefined, at once, if none has come.
  */
-export function endOnSignal(platform: Promise<{ stop(): Promise<void> }>): () => number | undefined {
+export function endOnSignal(platform: Promise<{ stop(): Promise<void> }>): () => Promise<number | undefined> {
   let code: number | undefined;
+  let stopping: Promise<void> | undefined;
   for (const signal of Object.keys(CODES) as (keyof typeof CODES)[]) {
-    process.once(signal, async () => {
+    process.once(signal, () => {
       if (code !== undefined) return;
       code = CODES[signal];
       console.error(`${signal}: ending the server of the bench`);
       setTimeout(() => process.exit(CODES[signal]), END_MS);
-      await platform
+      stopping = platform
         .then((started) => started.stop())
         .catch((error: unknown) => console.error(error instanceof Error ? error.message : error));
     });
   }
-  return () => code;
+  return async () => {
+    await stopping;
+    return code;
+  };
 }
