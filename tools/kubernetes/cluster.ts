@@ -81,7 +81,9 @@ export class Cluster {
     writeFileSync(join(directory, "kubelet.json"), kubeletSettings(this.paths));
     writeFileSync(join(directory, "cni/10-pods.conflist"), networkSettings(this.paths));
     await makeCertificates(pki(this.paths), this.run);
-    for (const hierarchy of hierarchies()) mkdirSync(join(hierarchy, cgroup), { recursive: true });
+    // On a hybrid machine the v2 hierarchy has no controllers: there runc makes the groups that it wants.
+    for (const hierarchy of hierarchies().filter((path) => !path.endsWith("/unified")))
+      mkdirSync(join(hierarchy, cgroup), { recursive: true });
     await this.run(["ip", "link", "set", "lo", "up"]);
     await this.run(["ip", "link", "add", BRIDGE, "type", "bridge"]);
     await this.run(["ip", "addr", "add", `${NODE_ADDRESS}/24`, "dev", BRIDGE]);
@@ -155,11 +157,11 @@ interface NodeObject {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-/** The roots of the machine's cgroup hierarchies in which a cluster's pods are. */
+/** The roots of the machine's cgroup hierarchies. */
 function hierarchies(): string[] {
   if (existsSync(join(CGROUPS, "cgroup.controllers"))) return [CGROUPS];
   return readdirSync(CGROUPS, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && entry.name !== "unified")
+    .filter((entry) => entry.isDirectory())
     .map((entry) => join(CGROUPS, entry.name));
 }
 
