@@ -3,9 +3,10 @@
  * The last line is always `N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
  */
 import { rmSync } from "node:fs";
-import { takeSnapshot } from "@boxyard/testkit";
+import { compareSnapshots, type Snapshot, takeSnapshot } from "@boxyard/testkit";
 import { readConfig, type ToolsConfig, testDataDirs, withSeconds, withTemporaryDirectory } from "./config.ts";
 import { Lanes } from "./lib/lanes.ts";
+import { removeLeftovers } from "./lib/leftovers.ts";
 import { HELP, parseOptions, type TestOptions } from "./lib/options.ts";
 import { inLines, plan } from "./lib/plan.ts";
 import { interruptAll, interrupted, MARKER } from "./lib/run.ts";
@@ -29,6 +30,15 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const chosen = plan(suites, options.suites, options.only, options.tier);
+  const config = readConfig();
+  if (config.ci) {
+    const runId = crypto.randomUUID();
+    for (const line of await removeLeftovers(
+      config,
+      commandRunner(config, runId, () => performance.now() + LEFTOVERS_LIMIT_MS),
+    ))
+      console.log(`  ${line}`);
+  }
   sweepTemporaryDirectories();
   const temporary = makeTemporaryDirectory();
   try {
@@ -52,7 +62,7 @@ async function runSuites(chosen: readonly Suite[], options: TestOptions, tempora
     tier: options.tier,
     seconds: options.seconds,
     installed: options.installed,
-    before: takeSnapshot({ marker }),
+    before: config.ci ? await settledSnapshot(marker) : takeSnapshot({ marker }),
     interrupted,
     say: (line: string) => console.log(line),
   };
@@ -63,6 +73,22 @@ async function runSuites(chosen: readonly Suite[], options: TestOptions, tempora
   return summary.failed ? 1 : 0;
 }
 
+/**
+ * What the machine looks like once nothing of it changes any more, or after half a minute. The kernel releases mounts, links and loop devices of
+ * processes that were killed a moment ago (those of the session before CI) some time later, and each of them would count as taken away by this run.
+ */
+async function settledSnapshot(marker: string): Promise<Snapshot> {
+  const deadline = performance.now() + 30_000;
+  let last = takeSnapshot({ marker });
+  for (;;) {
+    await Bun.sleep(1_000);
+    const next = takeSnapshot({ marker });
+    if (compareSnapshots(last, next).length === 0 || performance.now() > deadline) return next;
+    last = next;
+  }
+}
+
+const LEFTOVERS_LIMIT_MS = 600_000;
 const LANE_SET_UP_LIMIT_MS = 300_000;
 
 /** One lane for each test platform; the suite `platform` sets the first one up. */

@@ -119,6 +119,36 @@ test("of files that run together, the failed ones run a second time, and the oth
   expect(tally).toMatchObject({ passed: 2, failed: 0, files: 2, unstable: ["b.test.ts"], failures: [{ name: "b.test.ts" }] });
 });
 
+test.each([
+  [false, 2],
+  [true, 3],
+])("with CI=%p a file with a platform that fails runs %i times, the last time alone, and has failed", async (ci, runs) => {
+  const alone: boolean[] = [];
+  const lanes = new Lanes([{ LANE: "1" }, { LANE: "2" }], async () => {});
+  const run = lanes.run.bind(lanes);
+  lanes.run = (place, work) => {
+    alone.push(place.alone);
+    return run(place, work);
+  };
+  let tests = 0;
+  const command = async (argv: readonly string[]) => {
+    if (!argv.includes("test")) return ended(0);
+    writeReport(argv, testCase("a.test.ts", true));
+    return { ...ended(1), output: `run ${++tests}` };
+  };
+  const context = { ...around(), config: readConfig(ci ? { CI: "true" } : {}), lanes, command } as unknown as SuiteContext;
+  const tally = await bunTestEach(context, ["a.test.ts"], { testLimitMs: 1 });
+  expect([tests, alone]).toEqual([runs, ci ? [false, true] : [false]]);
+  expect(tally).toMatchObject({ failed: 1, files: 1, unstable: [], failures: [{ name: "a.test.ts", output: "run 1" }] });
+});
+
+test("a file that passes only in its third run is named as unstable, with its first failure", async () => {
+  const { context, runs } = reporting((files, attempt) => files.map((file) => testCase(file, attempt < 3)).join(""));
+  const tally = await bunTestTogether({ ...context, ...onCi } as SuiteContext, ["a.test.ts"], { testLimitMs: 1 });
+  expect(runs.length).toBe(3);
+  expect(tally).toMatchObject({ passed: 1, failed: 0, unstable: ["a.test.ts"], failures: [{ name: "a.test.ts", output: "text" }] });
+});
+
 test("a file that fails twice has failed", async () => {
   const { context } = reporting((files) => files.map((file) => testCase(file, file === "b.test.ts")).join(""));
   expect(await bunTestTogether(context, ["a.test.ts", "b.test.ts"], { testLimitMs: 1 })).toMatchObject({

@@ -10,7 +10,7 @@ export interface Skip {
   readonly reason: string;
 }
 
-/** What failed at first: a test file, also one that passed the second time, or a suite without files. */
+/** What failed at first: a test file, also one that passed in a later run, or a suite without files. */
 export interface Failure {
   readonly name: string;
   /** What was printed when it failed the first time. */
@@ -24,7 +24,7 @@ export interface Tally {
   readonly skipped: readonly Skip[];
   /** Shown if something failed, and with `-v`. */
   readonly output: string;
-  /** Test files that failed, and passed the second time. */
+  /** Test files that failed, and passed in a later run. */
   readonly unstable?: readonly string[];
   /** How many test files ran; a file counts once. */
   readonly files?: number;

@@ -24,7 +24,7 @@ test("files that passed the second time are named; more than the limit are a fai
   expect(summaryOf(many, false).failed).toBe(false);
   expect(summaryOf(many, true)).toEqual({
     lines: [
-      expect.stringContaining("4 test files failed, and passed the second time, and CI allows 3 of 300"),
+      expect.stringContaining("4 test files failed, and passed in a later run, and CI allows 3 of 300"),
       "2 passed, 1 failed, 0 skipped",
     ],
     failed: true,

@@ -1,6 +1,6 @@
 import { addTallies, type Failure, type Tally } from "./suite.ts";
 
-/** One in so many test files may need a second run on a CI machine (docs/flake-patterns.md says why). */
+/** One in so many test files may need another run on a CI machine (docs/flake-patterns.md says why). */
 const FILES_FOR_EACH_UNSTABLE = 100;
 /** How many may in a small run. */
 const LEAST_ALLOWED = 2;
@@ -10,7 +10,7 @@ const MOST_LINES = 60;
 const MOST_COLUMNS = 400;
 const MOST_FAILURES = 20;
 
-/** Largest number of test files that may need a second run on a CI machine when so many ran. If there are more, the run has failed. */
+/** Largest number of test files that may need another run on a CI machine when so many ran. If there are more, the run has failed. */
 export const mostUnstable = (files: number): number => Math.max(LEAST_ALLOWED, Math.floor(files / FILES_FOR_EACH_UNSTABLE));
 
 /** What a run prints at its end, and whether it failed. The last line is always `N passed, N failed, N skipped`. */
@@ -26,7 +26,7 @@ export function summaryOf(tallies: readonly Tally[], ci: boolean): { readonly li
     lines: [
       ...linesOf(total.failures ?? []),
       ...(unstable.length > 0
-        ? [`second runs: ${unstable.length} test files failed, and passed the second time${limit}: ${unstable.join(", ")}`]
+        ? [`second runs: ${unstable.length} test files failed, and passed in a later run${limit}: ${unstable.join(", ")}`]
         : []),
       `${total.passed} passed, ${failed} failed, ${total.skipped.length} skipped`,
     ],

@@ -18,18 +18,23 @@ export function makeTemporaryDirectory(parent = tmpdir(), pid = process.pid): st
   return path;
 }
 
+/** Temporary directories of test runs that have ended. */
+export function endedRuns(parent = tmpdir()): string[] {
+  const ofEnded = readdirSync(parent).filter((name) => {
+    const [, pid, start] = NAME.exec(name) ?? [];
+    return pid !== undefined && String(processStat(Number(pid))?.startTicks) !== start;
+  });
+  return ofEnded.map((name) => join(parent, name));
+}
+
 /**
  * Removes the temporary directories of test runs that have ended. Returns their paths. A directory in which something is still mounted stays: a
  * server that outlived its run may use it.
  */
 export function sweepTemporaryDirectories(parent = tmpdir(), mountPoints = mounted()): string[] {
-  const old = readdirSync(parent).filter((name) => {
-    const [, pid, start] = NAME.exec(name) ?? [];
-    if (pid === undefined || String(processStat(Number(pid))?.startTicks) === start) return false;
-    return !mountPoints.some((point) => point.startsWith(`${join(parent, name)}/`));
-  });
-  for (const name of old) rmSync(join(parent, name), { recursive: true, force: true });
-  return old.map((name) => join(parent, name));
+  const old = endedRuns(parent).filter((path) => !mountPoints.some((point) => point.startsWith(`${path}/`)));
+  for (const path of old) rmSync(path, { recursive: true, force: true });
+  return old;
 }
 
 /** All mount points (proc(5), field 5 of `mountinfo`). */

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { OF_TESTS } from "./leftovers.ts";
 import { bun, SERVER, type SuiteContext } from "./suite.ts";
 
-/** Data directories that tests make for themselves (`makeTestDataDir`). */
-const OF_TESTS = /^boxyard-data-/;
 const LIMIT_MS = 120_000;
 
 type Env = Readonly<Record<string, string>>;
