@@ -5,8 +5,9 @@ import { eventually, withSandbox } from "../with-sandbox.mjs";
 export default async function (client) {
   await withSandbox(client, async (sandbox) => {
     const began = new Date();
-    await sandbox.commands.run("python3 -c 'while True: pass'", { background: true });
-    const busy = async () => (await sandbox.getMetrics()).find(({ cpuUsedPct }) => cpuUsedPct > 10);
+    // One for each processor: on a busy machine a single one gets only a small part of one processor.
+    for (let i = 0; i < 2; i++) await sandbox.commands.run("python3 -c 'while True: pass'", { background: true });
+    const busy = async () => (await sandbox.getMetrics()).find(({ cpuUsedPct }) => cpuUsedPct > 5);
     const sample = await eventually("a sample shows the program", busy, 30_000);
     const { cpuCount, memTotal, diskTotal } = sample;
     assert.deepEqual({ cpuCount, memTotal, isDate: sample.timestamp instanceof Date }, { cpuCount: 2, memTotal: 2 ** 30, isDate: true });

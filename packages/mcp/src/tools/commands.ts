@@ -1,4 +1,4 @@
-import type { CommandHandle } from "@boxyard/sdk";
+import { type CommandHandle, NotFoundError, type Sandbox } from "@boxyard/sdk";
 import { z } from "zod";
 import { RunningCommand } from "../session/running-command.ts";
 import type { Member } from "../session/session.ts";
@@ -67,11 +67,20 @@ const input = sandboxTool({
   async run({ pid, text, close, wait_s }, { sandbox }, call) {
     const command = await call.session.commands.find(sandbox, pid);
     if (text !== "") await sandbox.commands.sendStdin(pid, text);
-    if (close) await sandbox.commands.closeStdin(pid);
+    if (close) await closeInput(sandbox, pid, text !== "");
     await waitWithProgress(command, wait_s * 1000, call);
     return outputText(command);
   },
 });
+
+/** Closes the input of a command. A command that may have ended because of what was written just before needs no close. */
+async function closeInput(sandbox: Sandbox, pid: number, hasWritten: boolean): Promise<void> {
+  try {
+    await sandbox.commands.closeStdin(pid);
+  } catch (error) {
+    if (!hasWritten || !(error instanceof NotFoundError && error.reason === "process_not_found")) throw error;
+  }
+}
 
 const processes = sandboxTool({
   name: "processes",
