@@ -7,6 +7,12 @@ export interface EventFeedParts {
   readonly clock: Clock;
 }
 
+/** Where a page of events begins; without a cursor at the oldest or at the newest. */
+interface Page {
+  readonly order: "asc" | "desc";
+  readonly cursor?: number | undefined;
+}
+
 /** Live streams of one team, and of all teams: each has a timer and a place among the clients' connections. */
 const MAX_STREAMS_OF_TEAM = 20;
 const MAX_STREAMS = 100;
@@ -27,9 +33,11 @@ export class EventFeed {
     this.parts = parts;
   }
 
-  /** Events of a team after a cursor, oldest first. */
-  page(teamId: TeamId, after: number, limit: number, filter: EventFilter): Promise<StoreEvent[]> {
-    return this.parts.events.readOf(teamId, after, limit, filter);
+  /** Events of a team: after a cursor with the oldest first, or before a cursor with the newest first. */
+  page(teamId: TeamId, { order, cursor }: Page, limit: number, filter: EventFilter): Promise<StoreEvent[]> {
+    const { events } = this.parts;
+    if (order === "asc") return events.readOf(teamId, cursor ?? 0, limit, filter);
+    return events.readBackOf(teamId, cursor ?? Number.MAX_SAFE_INTEGER, limit, filter);
   }
 
   /**

@@ -236,5 +236,14 @@ export function eventStoreContract(store: () => Store, reopen: (clock?: Clock) =
     expect(await store().events.readOf(ours.teamId, from + 1, 9, { action: "sandbox" })).toHaveLength(1);
     expect(await read(theirs.teamId)).toEqual([["sandbox.creating", theirs.id]]);
     expect(await store().events.readOf(ours.teamId, from, 1)).toHaveLength(1);
+    const back = async (filter = {}, before = Number.MAX_SAFE_INTEGER, limit = 10) =>
+      (await store().events.readBackOf(ours.teamId, before, limit, filter)).map(({ action, targetId }) => [action, targetId]);
+    for (const filter of [{ targetId: ours.id }, { action: "sandbox", targetId: ours.id }])
+      expect(await back(filter)).toEqual([runs, made]);
+    expect((await back({ action: "sandbox" })).slice(0, 2)).toEqual([runs, made]);
+    expect((await back()).slice(0, 2)).toEqual([runs, made]);
+    expect(await back({ action: "sandbox" }, from + 3, 1)).toEqual([made]);
+    expect(await back({ action: "sandbox.running" }, Number.MAX_SAFE_INTEGER, 1)).toEqual([runs]);
+    expect([await back({ action: "key" }), await back({ targetId: theirs.id })]).toEqual([[], []]);
   });
 }

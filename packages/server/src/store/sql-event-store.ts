@@ -40,9 +40,8 @@ export class SqlEventStore implements EventStore {
   private async readActions(teamId: TeamId, after: number, limit: number, wanted: string): Promise<StoreEvent[]> {
     const { sql } = this.session;
     const until = await this.newest();
-    const actions = wanted.includes(".") ? [wanted] : (await this.actionsOf(teamId)).filter((action) => action.startsWith(`${wanted}.`));
     const found = await Promise.all(
-      actions.map(
+      (await this.actionsLike(teamId, wanted)).map(
         (action) =>
           sql`SELECT * FROM events WHERE team_id = ${teamId} AND action = ${action} AND cursor > ${after}
           ORDER BY cursor LIMIT ${limit}` as Promise<Row[]>,
@@ -66,14 +65,33 @@ export class SqlEventStore implements EventStore {
 
   async readBackOf(teamId: TeamId, before: number, limit: number, { action = "", targetId }: EventFilter = {}): Promise<StoreEvent[]> {
     const { sql } = this.session;
-    const like = likeOf(action);
-    const rows =
-      targetId === undefined
-        ? await sql`SELECT * FROM events WHERE team_id = ${teamId} AND cursor < ${before} AND action LIKE ${like}
-            ORDER BY cursor DESC LIMIT ${limit}`
-        : await sql`SELECT * FROM events WHERE target_id = ${targetId} AND cursor < ${before} AND team_id = ${teamId} AND action LIKE ${like}
-            ORDER BY cursor DESC LIMIT ${limit}`;
+    if (targetId !== undefined) {
+      const like = likeOf(action);
+      const rows = await sql`SELECT * FROM events WHERE target_id = ${targetId} AND cursor < ${before} AND team_id = ${teamId}
+        AND action LIKE ${like} ORDER BY cursor DESC LIMIT ${limit}`;
+      return (rows as Row[]).map(eventOf);
+    }
+    if (action !== "") return this.readActionsBack(teamId, before, limit, action);
+    const rows = await sql`SELECT * FROM events WHERE team_id = ${teamId} AND cursor < ${before} ORDER BY cursor DESC LIMIT ${limit}`;
     return (rows as Row[]).map(eventOf);
+  }
+
+  /** As `readActions`, from the other end. What is committed meanwhile is newer than everything that is asked for, or may be missing: it comes by a stream. */
+  private async readActionsBack(teamId: TeamId, before: number, limit: number, wanted: string): Promise<StoreEvent[]> {
+    const found = await Promise.all(
+      (await this.actionsLike(teamId, wanted)).map(
+        (action) =>
+          this.session.sql`SELECT * FROM events WHERE team_id = ${teamId} AND action = ${action} AND cursor < ${before}
+          ORDER BY cursor DESC LIMIT ${limit}` as Promise<Row[]>,
+      ),
+    );
+    const rows = found.flat().sort((a, b) => num(b.cursor) - num(a.cursor));
+    return rows.slice(0, limit).map(eventOf);
+  }
+
+  /** The action itself, or those of a kind of target that the team has events of. */
+  private async actionsLike(teamId: TeamId, wanted: string): Promise<string[]> {
+    return wanted.includes(".") ? [wanted] : (await this.actionsOf(teamId)).filter((action) => action.startsWith(`${wanted}.`));
   }
 
   subscribe(listener: (actions: readonly string[]) => void): () => void {

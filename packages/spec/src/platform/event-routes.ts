@@ -33,7 +33,16 @@ const filters = {
     .meta({ description: "Only this action, or only actions of this target" }),
   targetID: z.string().max(200, "must have at most 200 characters").optional(),
 };
-const ListQuery = z.object({ cursor: cursor.default(0), limit: pageSize, ...filters });
+const ListQuery = z.object({
+  cursor: cursor
+    .optional()
+    .meta({
+      description: "With `asc`, events after it, from the oldest by default; with `desc`, events before it, from the newest by default",
+    }),
+  order: z.enum(["asc", "desc"]).default("asc").meta({ description: "`asc`: oldest first; `desc`: newest first" }),
+  limit: pageSize,
+  ...filters,
+});
 const StreamQuery = z.object({ cursor: cursor.optional(), ...filters });
 
 /** What has changed, by whom (docs/contract/platform.md, Events). */
@@ -43,9 +52,9 @@ export const eventRoutes = {
     path: "/events",
     tags,
     ...allowed("read"),
-    summary: "Changes of the team's sandboxes, templates, builds, tags, keys and volumes, oldest first",
+    summary: "Changes of the team's sandboxes, templates, builds, tags, keys, volumes, secrets and webhooks",
     request: { query: ListQuery },
-    responses: { 200: json(Events, "Events after the cursor; none: there are no more yet"), ...errors(400) },
+    responses: { 200: json(Events, "One page of events; none: there are no more"), ...errors(400) },
   }),
   streamEvents: operation({
     method: "get",

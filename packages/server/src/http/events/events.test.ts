@@ -47,7 +47,19 @@ describe("events", () => {
     expect((await list(`?targetID=${sandboxID}&action=sandbox.dead`)).events.map(({ action }) => action)).toEqual(["sandbox.dead"]);
     expect((await list(`?targetID=${sandboxID}&action=sandbox`)).events).toHaveLength(4);
     expect((await list(`?action=key`)).events.every(({ action }) => action.startsWith("key."))).toBe(true);
-    for (const bad of ["cursor=x", "cursor=-1", "limit=0", "action=%25"]) expect((await s.call("GET", `/events?${bad}`)).status).toBe(400);
+    // From the other end, page by page.
+    const back: Told[] = [];
+    for (let query = "?order=desc&limit=3"; ; ) {
+      const page = await list(query);
+      back.push(...page.events);
+      if (page.events.length === 0) break;
+      query = `?order=desc&limit=3&cursor=${page.cursor}`;
+    }
+    expect(back).toEqual([...all].reverse());
+    const ends = await list(`?order=desc&action=sandbox&targetID=${sandboxID}&limit=1`);
+    expect(ends.events.map(({ action }) => action)).toEqual(["sandbox.dead"]);
+    for (const bad of ["order=up", "cursor=x", "cursor=-1", "limit=0", "action=%25"])
+      expect((await s.call("GET", `/events?${bad}`)).status).toBe(400);
   });
 
   test("come as they happen, and a client that was away gets what it has missed, once and in order", async () => {

@@ -16,8 +16,9 @@ export interface EventServices {
 type HandlerOf<R> = RouteHandler<EventServices, R>;
 
 const listEvents: HandlerOf<typeof routes.listEvents> = async ({ caller, query }, { feed }) => {
-  const events = await feed.page(caller.teamId, query.cursor, query.limit, filterOf(query));
-  return json(200, { events: events.map(present), cursor: events.at(-1)?.cursor ?? query.cursor });
+  const { order, limit, cursor } = query;
+  const events = await feed.page(caller.teamId, { order, cursor }, limit, filterOf(query));
+  return json(200, { events: events.map(present), cursor: events.at(-1)?.cursor ?? cursor ?? 0 });
 };
 
 const streamEvents: HandlerOf<typeof routes.streamEvents> = async ({ caller, query, header, signal }, { feed }) => {
