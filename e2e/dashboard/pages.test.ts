@@ -1,27 +1,11 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { openBrowser, signIn } from "../support/browser.ts";
+import { findings, picture } from "../support/page-looks.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
 const platform = usePlatform();
-
-/** Pictures go here; into the documents with `BOXYARD_SCREENSHOTS=docs/dashboard`. */
-const PICTURES = process.env.BOXYARD_SCREENSHOTS ?? join(process.env.TMPDIR ?? "/tmp", "boxyard-screenshots");
-const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-
-/** What axe finds on the page as it is. */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    // biome-ignore lint/suspicious/noExplicitAny: the script above has defined it
-    const { violations } = await (globalThis as any).axe.run(document, { iframes: false });
-    // biome-ignore lint/suspicious/noExplicitAny: as axe gives it
-    return violations.flatMap((one: any) => one.nodes.map((node: any) => `${one.id}: ${node.target} ${node.failureSummary}`));
-  });
-}
 
 interface Look {
   readonly name: string;
@@ -107,7 +91,6 @@ async function clean(): Promise<void> {
 
 test("axe finds nothing on any page, light or dark, wide or narrow, and the policy of the page is kept", async () => {
   const { apiUrl, apiKey } = platform();
-  mkdirSync(PICTURES, { recursive: true });
   const found: Record<string, string[]> = {};
   {
     await using sandbox = await furnished();
@@ -116,13 +99,13 @@ test("axe finds nothing on any page, light or dark, wide or narrow, and the poli
     await using phone = await openBrowser(apiUrl, { width: 390, height: 780 });
     await light.page.goto(`${apiUrl}/dashboard`);
     await light.page.getByLabel("API key").waitFor();
-    await light.page.screenshot({ path: join(PICTURES, "sign-in.png") });
+    await picture(light.page, "sign-in");
     found["sign-in"] = await findings(light.page);
     for (const { page } of [light, dark, phone]) await signIn(page, apiUrl, apiKey);
     for (const { name, at, ready } of looksOf(sandbox)) {
       if (at !== undefined) await light.page.goto(`${apiUrl}/dashboard${at}`);
       await ready(light.page);
-      await light.page.screenshot({ path: join(PICTURES, `${name}.png`) });
+      await picture(light.page, name);
       found[name] = await findings(light.page);
     }
     for (const name of ["overview", "sandboxes", "terminal", "files"]) {
@@ -130,7 +113,7 @@ test("axe finds nothing on any page, light or dark, wide or narrow, and the poli
       for (const [kind, { page }] of [["dark", dark] as const, ["phone", phone] as const]) {
         await page.goto(`${apiUrl}/dashboard${look.at}`);
         await look.ready(page);
-        await page.screenshot({ path: join(PICTURES, `${name}-${kind}.png`) });
+        await picture(page, `${name}-${kind}`);
         found[`${name} ${kind}`] = await findings(page);
         expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
       }

@@ -2,10 +2,12 @@ import { useEffect, useState } from "preact/hooks";
 import { forgetAll } from "./lib/resource.ts";
 import { go, usePlace } from "./lib/router.ts";
 import { currentSession, onSessionEnd, type SessionInfo } from "./lib/session.ts";
+import { EventsPage } from "./pages/events/events-page.tsx";
 import { KeysPage } from "./pages/keys.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { SandboxPage } from "./pages/sandbox/sandbox-page.tsx";
 import { SandboxesPage } from "./pages/sandboxes/sandboxes-page.tsx";
+import { SecretsPage } from "./pages/secrets.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { SnapshotsPage } from "./pages/snapshots.tsx";
@@ -14,6 +16,8 @@ import { TemplatePage } from "./pages/templates/template-page.tsx";
 import { TemplatesPage } from "./pages/templates/templates-page.tsx";
 import { VolumePage } from "./pages/volumes/volume-page.tsx";
 import { VolumesPage } from "./pages/volumes/volumes-page.tsx";
+import { WebhookPage } from "./pages/webhooks/webhook-page.tsx";
+import { WebhooksPage } from "./pages/webhooks/webhooks-page.tsx";
 import { Shell } from "./shell.tsx";
 import { Empty } from "./ui/state.tsx";
 import { failed, Toasts } from "./ui/toasts.tsx";
@@ -69,6 +73,12 @@ function Current({ session }: { session: SessionInfo }) {
       return <SnapshotsPage />;
     case "volumes":
       return name === undefined ? <VolumesPage /> : <VolumePage key={name} id={name} />;
+    case "secrets":
+      return <SecretsPage />;
+    case "events":
+      return <EventsPage />;
+    case "webhooks":
+      return name === undefined ? <WebhooksPage /> : <WebhookPage key={name} id={name} />;
     case "keys":
       return <KeysPage own={session.key.id} />;
     case "settings":

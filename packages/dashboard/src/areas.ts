@@ -13,6 +13,9 @@ export const AREAS: readonly Area[] = [
   { path: "/templates", name: "Templates", icon: "template" },
   { path: "/snapshots", name: "Snapshots", icon: "snapshot" },
   { path: "/volumes", name: "Volumes", icon: "volume" },
+  { path: "/secrets", name: "Secrets", icon: "secret" },
+  { path: "/events", name: "Events", icon: "event" },
+  { path: "/webhooks", name: "Webhooks", icon: "webhook" },
   { path: "/keys", name: "API keys", icon: "key" },
   { path: "/settings", name: "Settings", icon: "settings" },
 ];

@@ -15,6 +15,8 @@ export interface TestConfig {
   readonly faultFile: string | undefined;
   /** Directory of the programs' bundles, which `./boxyard test` makes; undefined: tests start the sources. */
   readonly bundles: string | undefined;
+  /** Directory for the pictures that tests of the dashboard take. */
+  readonly pictures: string;
   /** The environment that children inherit. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -32,6 +34,7 @@ export function readTestConfig(env: Readonly<Record<string, string | undefined>>
     installedDataDir: env.BOXYARD_TEST_INSTALLED || undefined,
     faultFile: env.BOXYARD_TEST_FAULT_FILE || undefined,
     bundles: env.BOXYARD_TEST_BUNDLES || undefined,
+    pictures: env.BOXYARD_SCREENSHOTS || join(env.TMPDIR || "/tmp", "boxyard-screenshots"),
     env,
   };
 }

@@ -31,17 +31,18 @@ export async function request(method: string, path: string, options: CallOptions
   throw error;
 }
 
-async function call<T>(method: string, path: string, options?: CallOptions): Promise<T> {
+export async function call<T>(method: string, path: string, options?: CallOptions): Promise<T> {
   const response = await request(method, path, options);
   const text = await response.text();
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-const id = encodeURIComponent;
+/** A part of a path. */
+export const id = encodeURIComponent;
 const MAX_PAGES = 100;
 
 /** All pages of a list; at most 10,000 entries. */
-async function allPages<T>(path: string, signal?: AbortSignal): Promise<T[]> {
+export async function allPages<T>(path: string, signal?: AbortSignal): Promise<T[]> {
   const items: T[] = [];
   let token: string | null = null;
   for (let page = 0; page < MAX_PAGES; page++) {
@@ -58,7 +59,7 @@ async function allPages<T>(path: string, signal?: AbortSignal): Promise<T[]> {
 export async function listSandboxes(signal?: AbortSignal): Promise<wire.ListedSandbox[]> {
   const running = call<wire.ListedSandbox[]>("GET", "/sandboxes", { signal });
   const paused = allPages<wire.ListedSandbox>("/v2/sandboxes?state=paused", signal);
-  return [...(await running), ...(await paused)];
+  return (await Promise.all([running, paused])).flat();
 }
 
 export const sandbox = {

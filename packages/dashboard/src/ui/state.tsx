@@ -11,6 +11,11 @@ const TONES: Readonly<Record<string, string>> = {
   paused: "warm",
   waiting: "warm",
   building: "busy",
+  live: "good",
+  on: "good",
+  held: "warm",
+  connecting: "busy",
+  "given up": "bad",
   error: "bad",
   unresponsive: "bad",
 };

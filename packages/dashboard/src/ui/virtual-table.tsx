@@ -20,6 +20,8 @@ export interface Order {
 
 interface VirtualTableProps<T> {
   readonly label: string;
+  /** Name of the widths of its columns in the style sheet; those of sandboxes by default. */
+  readonly kind?: string;
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string;
   readonly columns: readonly VirtualColumn<T>[];
@@ -39,7 +41,7 @@ export function sorted<T>(rows: readonly T[], columns: readonly VirtualColumn<T>
 }
 
 /** A table of thousands of rows of one height, of which only the visible ones exist in the document. */
-export function VirtualTable<T>({ label, rows, keyOf, columns, order, onOrder }: VirtualTableProps<T>) {
+export function VirtualTable<T>({ label, kind = "", rows, keyOf, columns, order, onOrder }: VirtualTableProps<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 800 });
   useEffect(() => {
@@ -58,7 +60,7 @@ export function VirtualTable<T>({ label, rows, keyOf, columns, order, onOrder }:
   const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW) + MARGIN);
   return (
     // biome-ignore-start lint/a11y: only the visible rows exist, which a table element cannot say
-    <div ref={scroller} class="virtual" role="table" aria-label={label} aria-rowcount={rows.length + 1} tabIndex={0}>
+    <div ref={scroller} class={`virtual ${kind}`} role="table" aria-label={label} aria-rowcount={rows.length + 1} tabIndex={0}>
       <div role="rowgroup" class="virtual-head">
         <div role="row" class="virtual-row" aria-rowindex={1}>
           {columns.map((column) => (

@@ -34,11 +34,9 @@ const filters = {
   targetID: z.string().max(200, "must have at most 200 characters").optional(),
 };
 const ListQuery = z.object({
-  cursor: cursor
-    .optional()
-    .meta({
-      description: "With `asc`, events after it, from the oldest by default; with `desc`, events before it, from the newest by default",
-    }),
+  cursor: cursor.optional().meta({
+    description: "With `asc`, events after it, from the oldest by default; with `desc`, events before it, from the newest by default",
+  }),
   order: z.enum(["asc", "desc"]).default("asc").meta({ description: "`asc`: oldest first; `desc`: newest first" }),
   limit: pageSize,
   ...filters,
