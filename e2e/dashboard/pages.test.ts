@@ -28,6 +28,7 @@ function looksOf({ id }: HeldSandbox): Look[] {
     { name: "processes", at: `${at}/processes`, ready: (page) => page.getByRole("row", { name: /sleep 600/ }).waitFor() },
     { name: "metrics", at: `${at}/metrics`, ready: (page) => page.locator(".u-wrap").nth(2).waitFor() },
     { name: "logs", at: `${at}/logs`, ready: (page) => page.getByRole("listitem").first().waitFor() },
+    { name: "network", at: `${at}/network`, ready: heading("What it may reach") },
     { name: "ports", at: `${at}/ports`, ready: (page) => page.getByRole("row", { name: /8000/ }).waitFor() },
     { name: "details", at: `${at}/details`, ready: heading("Facts") },
     { name: "templates", at: "/templates", ready: (page) => page.getByRole("link", { name: "base" }).waitFor() },

@@ -66,7 +66,7 @@ export const sandbox = {
   get: (name: string, signal?: AbortSignal) => call<wire.SandboxDetail>("GET", `/sandboxes/${id(name)}`, { signal }),
   create: (body: wire.NewSandboxV2) => call<wire.Sandbox>("POST", "/v2/sandboxes", { body }),
   kill: (name: string) => call<void>("DELETE", `/sandboxes/${id(name)}`),
-  pause: (name: string) => call<void>("POST", `/sandboxes/${id(name)}/pause`),
+  pause: (name: string, memory: boolean) => call<void>("POST", `/sandboxes/${id(name)}/pause`, { body: { memory } }),
   resume: (name: string, timeout: number) => call<wire.Sandbox>("POST", `/v2/sandboxes/${id(name)}/connect`, { body: { timeout } }),
   extend: (name: string, timeout: number) => call<void>("POST", `/sandboxes/${id(name)}/timeout`, { body: { timeout } }),
   fork: (name: string, count: number, timeout: number) =>
@@ -74,6 +74,11 @@ export const sandbox = {
   snapshot: (name: string, as: string) =>
     call<wire.SnapshotInfo>("POST", `/sandboxes/${id(name)}/snapshots`, { body: as === "" ? {} : { name: as } }),
   rollback: (name: string, snapshotID: string) => call<void>("POST", `/sandboxes/${id(name)}/rollback`, { body: { snapshotID } }),
+  resize: (name: string, body: wire.SandboxResources) => call<wire.SandboxDetail>("PATCH", `/sandboxes/${id(name)}/resources`, { body }),
+  update: (name: string, body: wire.SandboxUpdate) => call<wire.SandboxDetail>("PATCH", `/sandboxes/${id(name)}`, { body }),
+  networkLog: (name: string, query: string, signal?: AbortSignal) =>
+    call<wire.NetworkLog>("GET", `/sandboxes/${id(name)}/network/log${query}`, { signal }),
+  suggestNetwork: (name: string) => call<wire.SuggestedNetwork>("GET", `/sandboxes/${id(name)}/network/suggest`),
   network: (name: string, body: wire.SandboxNetworkUpdateConfig) => call<void>("PUT", `/sandboxes/${id(name)}/network`, { body }),
   logs: (name: string, query: string, signal?: AbortSignal) =>
     call<wire.SandboxLogsV2Response>("GET", `/v2/sandboxes/${id(name)}/logs${query}`, { signal }),

@@ -10,6 +10,8 @@ interface FieldProps {
   readonly autoFocus?: boolean;
   readonly min?: number;
   readonly max?: number;
+  /** Smallest difference of two numbers; 1 by default. */
+  readonly step?: number;
   /** More than one line. */
   readonly rows?: number;
   readonly mono?: boolean;
@@ -26,6 +28,7 @@ export function Field({
   autoFocus = false,
   min,
   max,
+  step,
   rows,
   mono = false,
 }: FieldProps) {
@@ -49,6 +52,7 @@ export function Field({
           type={type as "text"}
           {...(min !== undefined && { min })}
           {...(max !== undefined && { max })}
+          {...(step !== undefined && { step })}
           ref={(element) => {
             if (autoFocus && element && document.activeElement !== element && element.dataset.focused === undefined) {
               element.dataset.focused = "";

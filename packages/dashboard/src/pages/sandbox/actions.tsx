@@ -8,6 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { Choice, Field } from "../../ui/field.tsx";
 import { told } from "../../ui/toasts.tsx";
+import { type ActionDialogProps, LifetimeDialog, RenameDialog, ResizeDialog } from "./change-dialogs.tsx";
 
 const RESUMED_SECONDS = 900;
 
@@ -16,7 +17,7 @@ interface ActionsProps {
   readonly onChanged: () => Promise<void>;
 }
 
-type Open = "extend" | "fork" | "snapshot" | "rollback" | "kill" | undefined;
+type Open = "resize" | "rename" | "extend" | "fork" | "snapshot" | "rollback" | "kill" | undefined;
 
 /** What one can do with the sandbox as a whole. */
 export function Actions({ detail, onChanged }: ActionsProps) {
@@ -33,7 +34,7 @@ export function Actions({ detail, onChanged }: ActionsProps) {
     <>
       {state === "running" ? (
         <>
-          <Button icon="pause" onPress={() => then(sandbox.pause(id), "Paused. Files, memory and processes are kept.")}>
+          <Button icon="pause" onPress={() => then(sandbox.pause(id, true), "Paused. Files, memory and processes are kept.")}>
             Pause
           </Button>
           <Button icon="clock" onPress={() => setOpen("extend")}>
@@ -45,40 +46,32 @@ export function Actions({ detail, onChanged }: ActionsProps) {
           <Button icon="snapshot" onPress={() => setOpen("snapshot")}>
             Snapshot
           </Button>
+          <Button icon="size" onPress={() => setOpen("resize")}>
+            Resize
+          </Button>
         </>
       ) : (
         <Button kind="primary" icon="play" onPress={() => then(sandbox.resume(id, RESUMED_SECONDS), "Resumed.")}>
           Resume
         </Button>
       )}
+      <Button icon="pen" onPress={() => setOpen("rename")}>
+        Rename
+      </Button>
       <Button icon="undo" onPress={() => setOpen("rollback")}>
         Roll back
       </Button>
       <Button kind="danger" icon="trash" onPress={() => setOpen("kill")}>
         Kill
       </Button>
-      {open === "extend" && <LifetimeDialog {...dialogs} />}
+      {open === "extend" && <LifetimeDialog {...dialogs} idleTimeout={detail.idleTimeout} />}
+      {open === "resize" && <ResizeDialog {...dialogs} detail={detail} />}
+      {open === "rename" && <RenameDialog {...dialogs} detail={detail} />}
       {open === "fork" && <ForkDialog {...dialogs} />}
       {open === "snapshot" && <SnapshotDialog {...dialogs} />}
       {open === "rollback" && <RollbackDialog {...dialogs} />}
       {open === "kill" && <KillDialog {...dialogs} />}
     </>
-  );
-}
-
-interface ActionDialogProps {
-  readonly id: string;
-  readonly onClose: () => void;
-  readonly then: (done: Promise<unknown>, text: string) => Promise<void>;
-}
-
-function LifetimeDialog({ id, onClose, then }: ActionDialogProps) {
-  const [minutes, setMinutes] = useState("60");
-  const submit = () => then(sandbox.extend(id, Math.round(Number(minutes) * 60)), `It ends in ${counted(Number(minutes), "minute")}.`);
-  return (
-    <FormDialog title="Lifetime" action="Set" onSubmit={submit} onClose={onClose}>
-      <Field label="Minutes from now" type="number" min={1} max={1440} value={minutes} onInput={setMinutes} autoFocus />
-    </FormDialog>
   );
 }
 

@@ -16,6 +16,7 @@ import { DetailsTab } from "./details-tab.tsx";
 import { FilesTab } from "./files-tab.tsx";
 import { LogsTab } from "./logs-tab.tsx";
 import { MetricsTab } from "./metrics-tab.tsx";
+import { NetworkTab } from "./network-tab.tsx";
 import { PortsTab } from "./ports-tab.tsx";
 import { ProcessesTab } from "./processes-tab.tsx";
 import { TerminalTab } from "./terminal-tab.tsx";
@@ -26,6 +27,7 @@ const TABS = [
   ["processes", "Processes"],
   ["metrics", "Metrics"],
   ["logs", "Logs"],
+  ["network", "Network"],
   ["ports", "Ports"],
   ["details", "Details"],
 ] as const;
@@ -57,10 +59,11 @@ export function SandboxPage({ id, tab, session }: SandboxPageProps) {
 
 function Subtitle({ detail }: { detail: SandboxDetail }) {
   const now = useNow(1000);
-  const { state, alias, templateID, endAt, sandboxID, health } = detail;
+  const { state, name, alias, templateID, endAt, sandboxID, health } = detail;
   return (
     <>
       <Badge state={health ?? state} />
+      {name !== undefined && <strong>{name}</strong>}
       <span>{alias ?? templateID}</span>
       <span title={fullTime(endAt)} class="steady">
         {state === "paused" ? `paused since ${fullTime(endAt)}` : `ends in ${duration(Date.parse(endAt) - now)}`}
@@ -100,7 +103,9 @@ function Part({ detail, tab, session, onChanged }: PartProps) {
     case "ports":
       return <PortsTab agent={agent} detail={detail} domain={session.domain} />;
     case "details":
-      return <DetailsTab detail={detail} onChanged={onChanged} />;
+      return <DetailsTab detail={detail} />;
+    case "network":
+      return <NetworkTab detail={detail} onChanged={onChanged} />;
     default:
       return <TerminalTab agent={agent} isRunning={isRunning} />;
   }

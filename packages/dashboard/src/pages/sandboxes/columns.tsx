@@ -11,10 +11,10 @@ export function columnsOf(now: number): VirtualColumn<ListedSandbox>[] {
   return [
     {
       name: "Sandbox",
-      by: ({ sandboxID }) => sandboxID,
-      cell: ({ sandboxID }) => (
-        <Link to={`/sandboxes/${sandboxID}`} class="mono strong">
-          {sandboxID}
+      by: ({ sandboxID, name }) => name ?? sandboxID,
+      cell: ({ sandboxID, name }) => (
+        <Link to={`/sandboxes/${sandboxID}`} class={name === undefined ? "mono strong" : "strong"} title={sandboxID}>
+          {name ?? sandboxID}
         </Link>
       ),
     },

@@ -66,7 +66,7 @@ function List({ list }: { list: readonly ListedSandbox[] }) {
         <Field
           label="Search"
           type="search"
-          placeholder="Id, template, or key=value"
+          placeholder="Name, id, template, or key=value"
           value={filter.text}
           onInput={(text) => setFilter({ ...filter, text })}
         />
@@ -97,7 +97,7 @@ function List({ list }: { list: readonly ListedSandbox[] }) {
 
 export const nameOf = ({ alias, templateID }: ListedSandbox): string => alias ?? templateID;
 
-/** Every word has to be in the id, in the template's name, or in a `key=value` of the metadata. */
+/** Every word has to be in the name, in the id, in the template's name, or in a `key=value` of the metadata. */
 function matching({ text, state, template }: Filter): (sandbox: ListedSandbox) => boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return (sandbox) => {
@@ -105,7 +105,7 @@ function matching({ text, state, template }: Filter): (sandbox: ListedSandbox) =
     if (template !== ALL && nameOf(sandbox) !== template) return false;
     if (words.length === 0) return true;
     const pairs = Object.entries(sandbox.metadata ?? {}).map(([key, value]) => `${key}=${value}`);
-    const all = [sandbox.sandboxID, nameOf(sandbox), ...pairs].join("\n").toLowerCase();
+    const all = [sandbox.name ?? "", sandbox.sandboxID, nameOf(sandbox), ...pairs].join("\n").toLowerCase();
     return words.every((word) => all.includes(word));
   };
 }
