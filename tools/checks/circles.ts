@@ -1,23 +1,10 @@
 import type { Finding, Source } from "./boundaries.ts";
 import { cyclesOf, type Edge, importGraph } from "./graph.ts";
 
-/** The packages whose directories form no circle; none may leave. Missing is driver-local, which has circles today. */
+/** The packages whose directories form no circle: all but the pages of the dashboard. None may leave. */
 export const WITHOUT_CIRCLES: readonly string[] = [
-  ...[
-    "agent",
-    "agent-client",
-    "cli",
-    "core",
-    "driver",
-    "driver-kubernetes",
-    "egress-proxy",
-    "http1",
-    "mcp",
-    "sdk",
-    "server",
-    "spec",
-    "testkit",
-  ],
+  ...["agent", "agent-client", "cli", "core", "driver", "driver-kubernetes", "driver-local"],
+  ...["egress-proxy", "http1", "mcp", "sdk", "server", "spec", "testkit"],
 ];
 
 /** Tests and what they use may import every part of their package. */

@@ -28,9 +28,9 @@ export type Reason = keyof typeof REASONS;
 export const TAKERS: Readonly<Record<string, readonly [Reason, number]>> = {
   "packages/agent-client/src/process.ts": ["open", 1],
   "packages/driver-local/src/cgroup/spare-children.ts": ["open", 1],
-  "packages/driver-local/src/checkpoint/criu-processes.ts": ["kernel", 1],
-  "packages/driver-local/src/checkpoint/criu-run.ts": ["kernel", 1],
-  "packages/driver-local/src/checkpoint/self-test.ts": ["command", 3],
+  "packages/driver-local/src/criu/processes.ts": ["kernel", 1],
+  "packages/driver-local/src/criu/run.ts": ["kernel", 1],
+  "packages/driver-local/src/criu/self-test.ts": ["command", 3],
   "packages/driver-local/src/checkpoint/set-locks.ts": ["kernel", 2],
   "packages/driver-local/src/figures/figures.ts": ["open", 1],
   "packages/driver-local/src/guard/guard.ts": ["kernel", 1],

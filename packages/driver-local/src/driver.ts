@@ -1,14 +1,14 @@
 import { DriverOfParts, type Fingerprint } from "@boxyard/driver";
-import { Remainders } from "./checkpoint/remainders.ts";
 import { LocalCheckpoint } from "./driver/checkpoint.ts";
+import { LocalVolumes } from "./driver/local-volumes.ts";
 import { LocalNetwork } from "./driver/network.ts";
+import { Remainders } from "./driver/remainders.ts";
 import { LocalRuntime } from "./driver/runtime.ts";
-import { LocalSandboxes } from "./driver/sandboxes.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
-import { sandboxesOn } from "./recover.ts";
-import type { LocalParts } from "./sandbox.ts";
+import type { LocalParts } from "./sandbox/parts.ts";
+import { sandboxesOn } from "./sandbox/recover.ts";
+import { LocalSandboxes } from "./sandbox/sandboxes.ts";
 import { LocalSnapshots } from "./snapshots/local-snapshots.ts";
-import { LocalVolumes } from "./user-volumes/local-volumes.ts";
 
 /**
  * The driver of sandboxes on this machine. It keeps no record of them in memory: each answer comes from the state file and the kernel, so drivers

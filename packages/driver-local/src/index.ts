@@ -1,5 +1,5 @@
 export type { LocalDriverConfig } from "./config.ts";
 export { fingerprint } from "./doctor/fingerprint.ts";
-export { DRIVER_NAME } from "./driver/sandboxes.ts";
 export { LocalDriver } from "./driver.ts";
 export { openLocalDriver } from "./open.ts";
+export { DRIVER_NAME } from "./sandbox/sandboxes.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { withPreload, workingCriu } from "../criu/criu.ts";
 import { criuPreloadFile } from "../setup/fork-server.ts";
 import { runCommand } from "../sys/run.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
-import { withPreload, workingCriu } from "./criu.ts";
 
 /** Types of messages: questions about tracked connections and about expected ones, and answers. */
 const [CONNECTIONS, EXPECTED, NLMSG_ERROR, NLMSG_DONE] = [0x101, 0x201, 2, 3];

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
 import { memoryOf, readMemoryAccount } from "../cgroup/stats.ts";
-import { memoryBytesOf } from "./image-files.ts";
-import { fieldsIn, messagesIn, numberIn } from "./image-messages.ts";
-import { MAX_MAP_BYTES, type Pages, readPages } from "./page-images.ts";
+import { memoryBytesOf } from "../criu/image-files.ts";
+import { fieldsIn, messagesIn, numberIn } from "../criu/image-messages.ts";
+import { MAX_MAP_BYTES, type Pages, readPages } from "../criu/page-images.ts";
 
 /*
  * Processes share the memory that they had at a fork until one of them writes to it. CRIU writes such memory once for each process, and at a restore

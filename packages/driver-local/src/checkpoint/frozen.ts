@@ -1,12 +1,12 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { SandboxId } from "@boxyard/core";
 import { readStats } from "../cgroup/stats.ts";
+import type { FrozenProcess, FrozenSandbox } from "../checkpoint-store/wake-cache.ts";
 import { closeConnections } from "../network/close-connections.ts";
 import { isAlive } from "../runtime/process.ts";
-import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { cgroupOf, type LocalParts } from "../sandbox/parts.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { hasErrno } from "../sys/libc.ts";
-import type { FrozenProcess, FrozenSandbox } from "./wake-cache.ts";
 
 /** With this value the kernel kills a process first when memory runs out (proc_pid_oom_score_adj(5)). */
 const FIRST_TO_GO = 1000;

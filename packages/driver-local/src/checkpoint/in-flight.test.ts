@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bytesField, numberField } from "./image-messages.ts";
+import { bytesField, numberField } from "../criu/image-messages.ts";
 import { carriersIn, isNested } from "./in-flight.ts";
 
 /** A message in `socket` of three bytes that carries `files`. */

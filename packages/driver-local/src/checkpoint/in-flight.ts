@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { bytesIn, fieldsIn, numberIn } from "./image-messages.ts";
+import { bytesIn, fieldsIn, numberIn } from "../criu/image-messages.ts";
 
 /*
  * Messages that wait in Unix sockets, in CRIU's `sk-queues.img` (criu/images/sk-packet.proto): each a protobuf message, and then the bytes of the

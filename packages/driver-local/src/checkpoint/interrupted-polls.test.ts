@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { bytesField, numberField, withMessages } from "./image-messages.ts";
+import { bytesField, numberField, withMessages } from "../criu/image-messages.ts";
 import { withRestartedPoll } from "./interrupted-polls.ts";
 
 const EINTR = 2n ** 64n - 4n;

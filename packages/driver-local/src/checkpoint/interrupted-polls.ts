@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bytesField, bytesIn, fieldsIn, messagesIn, numberField, numberIn, withMessages } from "./image-messages.ts";
+import { bytesField, bytesIn, fieldsIn, messagesIn, numberField, numberIn, withMessages } from "../criu/image-messages.ts";
 
 /*
  * A thread that waits in poll(2) when CRIU stops it: the kernel keeps what it needs to go on with the call, which no image can hold, so CRIU lets the call

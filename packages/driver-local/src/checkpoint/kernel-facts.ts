@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync
 import { basename, dirname, join } from "node:path";
 import { addMountNamespace } from "../rootfs/mounts.ts";
 import { bootId } from "../runtime/process.ts";
-import type { LocalParts } from "../sandbox.ts";
+import type { LocalParts } from "../sandbox/parts.ts";
 import type { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, MS, O } from "../sys/libc.ts";
 

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { plainField } from "@boxyard/core/mountinfo";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
+import type { ExternalMount } from "../checkpoint-store/generation.ts";
 import { factAt } from "../figures/files.ts";
 import { placeOf } from "../rootfs/volume-mounts.ts";
-import type { ExternalMount } from "./generation.ts";
 
 /** Types of file systems that belong to a sandbox alone: CRIU makes them anew. */
 const OWN_TYPES = new Set(["proc", "tmpfs", "devpts", "mqueue", "sysfs"]);

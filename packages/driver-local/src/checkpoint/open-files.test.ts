@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bytesField, bytesIn, fieldsIn, messagesIn, numberField, withMessages } from "./image-messages.ts";
+import { bytesField, bytesIn, fieldsIn, messagesIn, numberField, withMessages } from "../criu/image-messages.ts";
 import { mendOpenFiles, moveSockets, OPEN_FILES } from "./open-files.ts";
 
 const images = mkdtempSync(join(tmpdir(), "boxyard-open-files-"));

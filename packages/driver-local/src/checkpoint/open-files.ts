@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { bytesField, bytesIn, type Field, fieldsIn, messagesIn, numberField, numberIn, withMessages } from "./image-messages.ts";
+import { bytesField, bytesIn, type Field, fieldsIn, messagesIn, numberField, numberIn, withMessages } from "../criu/image-messages.ts";
 
 /*
  * What processes have open, in CRIU's `files.img` (criu/images/fdinfo.proto and those of each kind of file). What CRIU writes wrongly is corrected, and

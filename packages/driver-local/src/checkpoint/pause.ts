@@ -2,14 +2,14 @@ import { join } from "node:path";
 import { AppError, Cleanup, runSteps, type Step } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type { Generation } from "@boxyard/driver";
-import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { type GenerationFile, Generations } from "../checkpoint-store/generation.ts";
+import type { RoomClaim } from "../checkpoint-store/room-for-memory.ts";
+import { memoryBytesOf } from "../criu/image-files.ts";
+import { cgroupOf, type LocalParts } from "../sandbox/parts.ts";
+import { endTracers } from "../sandbox/tracers.ts";
 import type { LocalSandboxRecord, ProcessIdentity } from "../state/record.ts";
 import { dumpMemory, type Found, takeRoom } from "./dump.ts";
 import { forgetFailedTrial, keepFrozen } from "./frozen.ts";
-import { type GenerationFile, Generations } from "./generation.ts";
-import { memoryBytesOf } from "./image-files.ts";
-import type { RoomClaim } from "./room-for-memory.ts";
-import { endTracers } from "./tracers.ts";
 
 export const generationsOf = (parts: LocalParts, { sandboxId }: Pick<LocalSandboxRecord, "sandboxId">) =>
   new Generations(parts.storage.generationsRoot, sandboxId);

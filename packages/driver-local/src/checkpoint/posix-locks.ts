@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { fieldsIn, messagesIn, numberIn } from "./image-messages.ts";
+import { fieldsIn, messagesIn, numberIn } from "../criu/image-messages.ts";
 
 /*
  * Locks of fcntl (F_SETLK) in CRIU's images (criu/images/file-lock.proto). CRIU sets them before it maps files. The kernel drops all locks of a process

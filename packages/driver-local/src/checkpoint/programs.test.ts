@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bytesField, numberField, withMessages } from "./image-messages.ts";
+import { bytesField, numberField, withMessages } from "../criu/image-messages.ts";
 import { checkPrograms } from "./programs.ts";
 
 const images = mkdtempSync(join(tmpdir(), "boxyard-programs-"));

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
-import { bytesIn, fieldsIn, firstFieldsIn, messagesIn, numberIn } from "./image-messages.ts";
+import { bytesIn, fieldsIn, firstFieldsIn, messagesIn, numberIn } from "../criu/image-messages.ts";
 
 /** Fields of `mm_entry`, `core_entry` and `task_core_entry`. */
 const PROGRAM = 12;

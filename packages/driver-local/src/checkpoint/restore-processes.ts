@@ -1,14 +1,14 @@
 import { chownSync, writeFileSync } from "node:fs";
 import { AppError, type Cleanup } from "@boxyard/core";
+import type { ExternalMount, GenerationFile } from "../checkpoint-store/generation.ts";
 import { newBootId, writeBootId } from "../figures/boot-id.ts";
 import { BOOT_ID_PATH, type Figure, figureAt } from "../figures/files.ts";
 import { identify } from "../runtime/process.ts";
-import type { CreateContext } from "../sandbox.ts";
+import type { CreateContext } from "../sandbox/parts.ts";
 import { type LocalSandboxRecord, writeRecord } from "../state/record.ts";
 import { confine } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
 import { VolumeFiles } from "../user-volumes/volume-files.ts";
-import type { ExternalMount, GenerationFile } from "./generation.ts";
 import { setHostname } from "./hostname.ts";
 import { changeNames, type OwnNames } from "./hosts.ts";
 import { restoreMemory } from "./restore.ts";

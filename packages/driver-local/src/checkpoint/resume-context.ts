@@ -1,6 +1,6 @@
-import type { CreateContext } from "../sandbox.ts";
-import type { GenerationFile } from "./generation.ts";
-import type { FrozenSandbox } from "./wake-cache.ts";
+import type { GenerationFile } from "../checkpoint-store/generation.ts";
+import type { FrozenSandbox } from "../checkpoint-store/wake-cache.ts";
+import type { CreateContext } from "../sandbox/parts.ts";
 
 /** What the steps of a resume share. */
 export interface ResumeContext extends CreateContext {

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { AppError } from "@boxyard/core";
+import type { ExternalMount, VolumeLock } from "../checkpoint-store/generation.ts";
 import { openInside } from "../sys/at.ts";
 import { close, hasErrno, O, syscall, trySyscall, withDirectory } from "../sys/libc.ts";
-import type { ExternalMount, VolumeLock } from "./generation.ts";
 import { volumeOf } from "./mounts.ts";
 
 /*

@@ -1,13 +1,13 @@
 import { AppError, isSandboxId, type SandboxId } from "@boxyard/core";
 import type { CheckpointCapabilities, CheckpointDriver, Generation, PauseOptions, SandboxHandle, SandboxSpec } from "@boxyard/driver";
-import { Generations } from "../checkpoint/generation.ts";
 import { generationOf, pauseSandbox } from "../checkpoint/pause.ts";
 import { resumeBy, resumeSandbox, revertSandbox } from "../checkpoint/resume.ts";
-import type { LocalParts } from "../sandbox.ts";
+import { Generations } from "../checkpoint-store/generation.ts";
+import type { LocalParts } from "../sandbox/parts.ts";
+import { handleOf, type LocalSandboxes } from "../sandbox/sandboxes.ts";
 import type { LocalSnapshots } from "../snapshots/local-snapshots.ts";
 import { rollBackToDiskSteps, rollBackToMemorySteps } from "../snapshots/steps.ts";
 import { validateSpec } from "../validate.ts";
-import { handleOf, type LocalSandboxes } from "./sandboxes.ts";
 
 /** The checkpoint part of the driver; `checkpoint/` implements it. */
 export class LocalCheckpoint implements CheckpointDriver {

@@ -1,7 +1,7 @@
 import type { SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "@boxyard/driver";
 import { readCpuUsec } from "../cgroup/stats.ts";
-import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { cgroupOf, type LocalParts } from "../sandbox/parts.ts";
 
 /** Accounts that are read before other work runs. */
 const READ_AT_ONCE = 50;

@@ -8,10 +8,10 @@ import {
 } from "@boxyard/driver";
 import { connectInside } from "../network/connect-inside.ts";
 import { openProcess } from "../runtime/process.ts";
-import type { LocalParts } from "../sandbox.ts";
+import type { LocalParts } from "../sandbox/parts.ts";
+import { type LocalSandboxes, notFound } from "../sandbox/sandboxes.ts";
 import { writeRecord } from "../state/record.ts";
 import { close } from "../sys/libc.ts";
-import { type LocalSandboxes, notFound } from "./sandboxes.ts";
 
 /** The network part of the driver; `network/` implements it. */
 export class LocalNetwork implements NetworkDriver {

@@ -16,28 +16,28 @@ import {
   type SandboxSpec,
   type Signal,
 } from "@boxyard/driver";
-import { readAccount } from "../account.ts";
-import { waitUntilEnded } from "../cgroup/ended.ts";
 import { useOfInstance } from "../cgroup/instance-limits.ts";
 import { readOomKills } from "../cgroup/stats.ts";
-import type { Remainders } from "../checkpoint/remainders.ts";
-import { TRIAL_OF } from "../checkpoint/trial.ts";
-import { claimSandbox } from "../claim-sandbox.ts";
-import { isDamaged, isVolumeAlone, sandboxesOnMachine } from "../recover.ts";
-import { resizeSandbox } from "../resize.ts";
+import type { SnapshotSource } from "../checkpoint-store/snapshot-files.ts";
 import { isAlive, openProcess } from "../runtime/process.ts";
-import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { readAccount } from "../sandbox/account.ts";
+import { claimSandbox } from "../sandbox/claim.ts";
+import { waitUntilEnded } from "../sandbox/ended.ts";
+import { cgroupOf, type LocalParts } from "../sandbox/parts.ts";
+import { isDamaged, isVolumeAlone, sandboxesOnMachine } from "../sandbox/recover.ts";
+import { resizeSandbox } from "../sandbox/resize.ts";
+import { DRIVER_NAME, handleOf, type LocalSandboxes, notFound } from "../sandbox/sandboxes.ts";
+import { removeSandbox } from "../sandbox/teardown.ts";
 import type { LocalSnapshots } from "../snapshots/local-snapshots.ts";
-import type { SnapshotSource } from "../snapshots/snapshot-files.ts";
 import { createFromDiskSteps, createFromMemorySteps, startFromMemorySteps } from "../snapshots/steps.ts";
 import { keptSpecOf, type LocalSandboxRecord, noteEnding, readRecord, writeRecord } from "../state/record.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
 import { createSteps, startSteps } from "../steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "../sys/libc.ts";
-import { removeSandbox } from "../teardown.ts";
 import { validateSpec } from "../validate.ts";
 import { cpuTimesOf } from "./cpu-times.ts";
-import { DRIVER_NAME, handleOf, type LocalSandboxes, notFound } from "./sandboxes.ts";
+import type { Remainders } from "./remainders.ts";
+import { TRIAL_OF } from "./trial.ts";
 
 const SIGTERM = 15;
 

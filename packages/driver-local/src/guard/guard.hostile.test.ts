@@ -7,11 +7,11 @@ import type { SandboxHandle } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { findHierarchies } from "../cgroup/hierarchies.ts";
 import { InstanceCgroups } from "../cgroup/instance.ts";
+import { runningSandboxes } from "../sandbox/running.ts";
 import { DataPaths } from "../state/paths.ts";
 import { exec, initAgent, startUnread } from "../testing/exec.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 import { type Guarded, MemoryGuard } from "./guard.ts";
-import { runningSandboxes } from "./running.ts";
 import { uncountedBytes } from "./socket-memory.ts";
 
 setDefaultTimeout(60_000);

@@ -7,12 +7,12 @@ import type { SandboxHandle } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import { findHierarchies } from "../cgroup/hierarchies.ts";
 import { InstanceCgroups } from "../cgroup/instance.ts";
-import { cgroupOf } from "../sandbox.ts";
+import { cgroupOf } from "../sandbox/parts.ts";
+import { runningSandboxes } from "../sandbox/running.ts";
 import { DataPaths } from "../state/paths.ts";
 import { initAgent, startUnread } from "../testing/exec.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 import { MemoryGuard } from "./guard.ts";
-import { runningSandboxes } from "./running.ts";
 
 setDefaultTimeout(60_000);
 const MIB = 1 << 20;

@@ -1,5 +1,4 @@
 export { freeBytes, MIN_POOL_BYTES, makePoolImage, poolSize } from "./image.ts";
-export { importLayer } from "./import-layer.ts";
 export { makeUsualSeeds } from "./inode-seeds.ts";
 export { isPoolMounted, isPoolReadOnly, mountPool, quotaMode, unmountPool } from "./mount.ts";
 export { poolPaths } from "./paths.ts";

@@ -1,7 +1,7 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import { mountRuntimeState, runtimeStateIn } from "../runtime/state-mount.ts";
+import { mountRuntimeState, runtimeStateIn } from "../state/state-mount.ts";
 import { enableQuota, filesystemId } from "../sys/btrfs.ts";
 import { lockFile } from "../sys/file-lock.ts";
 import { close, hasErrno, MS, mount, umount2 } from "../sys/libc.ts";

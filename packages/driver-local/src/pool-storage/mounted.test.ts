@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSandboxId } from "@boxyard/core";
+import { SnapshotFiles } from "../checkpoint-store/snapshot-files.ts";
 import { LayerStore } from "../images/layer-store.ts";
-import { SnapshotFiles } from "../snapshots/snapshot-files.ts";
 import { InodeSeeds } from "./inode-seeds.ts";
 import { poolPaths } from "./paths.ts";
 

@@ -15,14 +15,14 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@boxyard/testkit";
-import { LayerStore } from "../images/index.ts";
+import { importLayer, LayerStore } from "../images/index.ts";
 import type { PoolStorage } from "../parts.ts";
-import { runtimeStateIn } from "../runtime/state-mount.ts";
+import { runtimeStateIn } from "../state/state-mount.ts";
 import { createSubvolume, destroySubvolume, filesystemId, subvolumeId } from "../sys/btrfs.ts";
 import { getxattr, mount, umount2 } from "../sys/libc.ts";
 import { findLoop } from "../sys/loop.ts";
 import { runCommand } from "../sys/run.ts";
-import { importLayer, isPoolMounted, makePoolImage, mountPool, openPool, poolPaths, quotaMode } from "./index.ts";
+import { isPoolMounted, makePoolImage, mountPool, openPool, poolPaths, quotaMode } from "./index.ts";
 import { BASE_SEED, InodeSeeds, SEED_STEP } from "./inode-seeds.ts";
 
 const MIB = 1024 ** 2;

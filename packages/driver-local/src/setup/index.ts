@@ -1,4 +1,3 @@
-export { fingerprint } from "../doctor/fingerprint.ts";
 export { lockFile } from "../sys/file-lock.ts";
 export { authorityPlaces, sandboxAuthorities, serverAuthorities } from "./authorities.ts";
 export { formatDeb822 } from "./base/apt-sources.ts";
@@ -7,7 +6,7 @@ export { machineAptSettings, machineRelease, machineSources } from "./base/machi
 export { type MachineBuildSettings, machineBuildSettings } from "./build-settings.ts";
 export { completeSetup } from "./complete.ts";
 export { parseSize, readSetupConfig } from "./config.ts";
-export { dashboardFiles } from "./dashboard/files.ts";
+export { dashboardFiles } from "./dashboard-files.ts";
 export { buildForkServer, forkServerFile } from "./fork-server.ts";
 export { buildGuest } from "./guest/build.ts";
 export { guestDirectory } from "./guest/install.ts";
@@ -17,7 +16,7 @@ export { makePreparedPool } from "./prepared-pool.ts";
 export { type BaseTree, rebuildBase } from "./rebuild-base.ts";
 export { lineReporter, silentReporter } from "./reporter.ts";
 export { isSetUp, pendingStages, runSetup } from "./run-setup.ts";
-export { sdkPackage } from "./sdk/package.ts";
+export { sdkPackage } from "./sdk-package.ts";
 export { setupStages } from "./stages/index.ts";
 export { makeTestDataDir, type TestDataDir } from "./test-data-directory.ts";
 export { tuneMachine } from "./tune.ts";

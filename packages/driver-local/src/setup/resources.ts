@@ -2,12 +2,12 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
 import type { FileLock } from "@boxyard/core/file-lock";
+import { buildDashboard, dashboardKey } from "./builders/dashboard.ts";
+import { buildSdk, sdkKey } from "./builders/sdk.ts";
 import { DASHBOARD, readCarriedFacts, SDK_PACKAGE, unpackCriuPreload, unpackForkServer, unpackGuest } from "./carried/unpack.ts";
 import { CHECKOUT } from "./checkout.ts";
-import { buildDashboard, dashboardKey } from "./dashboard/build.ts";
 import { buildCriuPreload, buildForkServer, forkServerKey } from "./fork-server.ts";
 import { buildGuest, type GuestBuildOptions, guestKey } from "./guest/build.ts";
-import { buildSdk, sdkKey } from "./sdk/build.ts";
 
 /** The inputs of set-up: the sources of a checkout, or the files that the single executable carries. */
 export interface Resources {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mountRuntimeState, unmountRuntimeState } from "../runtime/state-mount.ts";
+import { mountRuntimeState, unmountRuntimeState } from "../state/state-mount.ts";
 import { instanceName, writeInstance } from "./instance-file.ts";
 import { uninstall } from "./uninstall.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { freeRange, RUN_DIRECTORY } from "../network/index.ts";
 import { isPoolMounted, poolPaths } from "../pool-storage/index.ts";
-import { unmountRuntimeState } from "../runtime/state-mount.ts";
+import { unmountRuntimeState } from "../state/state-mount.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { readInstance } from "./instance-file.ts";
 import { restoreKernelSettings } from "./kernel-settings.ts";

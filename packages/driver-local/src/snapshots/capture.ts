@@ -3,13 +3,13 @@ import { Cleanup, runSteps, type Step } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import type { CaptureOptions } from "@boxyard/driver";
 import { dumpMemory, type Found, takeRoom } from "../checkpoint/dump.ts";
-import { memoryBytesOf, remappedPaths } from "../checkpoint/image-files.ts";
-import { flush, KEPT } from "../checkpoint/marker.ts";
-import type { RoomClaim } from "../checkpoint/room-for-memory.ts";
-import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { flush, KEPT } from "../checkpoint-store/marker.ts";
+import type { RoomClaim } from "../checkpoint-store/room-for-memory.ts";
+import type { SnapshotFile, SnapshotFiles } from "../checkpoint-store/snapshot-files.ts";
+import { memoryBytesOf, remappedPaths } from "../criu/image-files.ts";
+import { cgroupOf, type LocalParts } from "../sandbox/parts.ts";
 import { diskUidBaseOf, type LocalSandboxRecord, type ProcessIdentity } from "../state/record.ts";
 import { diskUseOf } from "./disk-use.ts";
-import type { SnapshotFile, SnapshotFiles } from "./snapshot-files.ts";
 
 export interface CaptureContext {
   readonly parts: LocalParts;

@@ -14,13 +14,13 @@ import {
 } from "@boxyard/driver";
 import type { SandboxCgroup } from "../cgroup/sandbox-cgroup.ts";
 import { noCriu } from "../checkpoint/dump.ts";
-import type { LocalSandboxes } from "../driver/sandboxes.ts";
+import { type SnapshotFile, SnapshotFiles, type SnapshotSource } from "../checkpoint-store/snapshot-files.ts";
 import type { LayerStore } from "../images/index.ts";
 import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { OWN_FILES } from "../rootfs/upper.ts";
-import { cgroupOf, type LocalParts } from "../sandbox.ts";
+import { cgroupOf, type LocalParts } from "../sandbox/parts.ts";
+import type { LocalSandboxes } from "../sandbox/sandboxes.ts";
 import { captureSandbox } from "./capture.ts";
-import { type SnapshotFile, SnapshotFiles, type SnapshotSource } from "./snapshot-files.ts";
 
 /** The snapshots of the pool. Keeps no record of them in memory: each answer comes from the disk. */
 export class LocalSnapshots implements SnapshotStore {

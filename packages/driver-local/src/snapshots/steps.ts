@@ -4,8 +4,9 @@ import { changeNames } from "../checkpoint/hosts.ts";
 import { type RestoreContext, restoreProcesses } from "../checkpoint/restore-processes.ts";
 import { claim, freshCgroup, setDisk } from "../checkpoint/resume.ts";
 import type { ResumeContext } from "../checkpoint/resume-context.ts";
+import type { SnapshotSource } from "../checkpoint-store/snapshot-files.ts";
 import { upperOf } from "../rootfs/upper.ts";
-import type { CreateContext, StartContext } from "../sandbox.ts";
+import type { CreateContext, StartContext } from "../sandbox/parts.ts";
 import { writeRecord } from "../state/record.ts";
 import { awaitAgent } from "../steps/await-agent.ts";
 import { bundle } from "../steps/bundle.ts";
@@ -16,7 +17,6 @@ import { network } from "../steps/network.ts";
 import { start } from "../steps/start.ts";
 import { openInside, RESOLVE, unlinkAt } from "../sys/at.ts";
 import { close, hasErrno, O, withDirectory } from "../sys/libc.ts";
-import type { SnapshotSource } from "./snapshot-files.ts";
 
 function sourceOf({ from }: { readonly from?: SnapshotSource | undefined }): SnapshotSource {
   if (!from) throw new AppError("internal", "the spec of a start from a snapshot names no snapshot");

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { SandboxId } from "@boxyard/core";
-import { runtimeStateIn } from "../runtime/state-mount.ts";
+import { runtimeStateIn } from "./state-mount.ts";
 
 /** Paths of this driver's files below the data directory. No other file spells these names. */
 export class DataPaths {

@@ -1,7 +1,7 @@
 import { AppError, type Step } from "@boxyard/core";
 import { isHealthy } from "../runtime/health-probe.ts";
 import { isAlive } from "../runtime/process.ts";
-import type { StartContext } from "../sandbox.ts";
+import type { StartContext } from "../sandbox/parts.ts";
 
 export const AGENT_PORT = 49_983;
 /** No agent is ready earlier; an earlier check would take CPU time from the agent. */

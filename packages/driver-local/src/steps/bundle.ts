@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Step } from "@boxyard/core";
 import { newBootId, writeBootId } from "../figures/boot-id.ts";
 import { bundleConfig } from "../oci/config.ts";
-import type { CreateContext } from "../sandbox.ts";
+import type { CreateContext } from "../sandbox/parts.ts";
 
 /** Writes what the runtime reads (config.json) and what the agent reads (host/). The removal of the sandbox, which is registered, removes both. */
 export const bundle: Step<CreateContext> = {

@@ -1,5 +1,5 @@
 import type { Step } from "@boxyard/core";
-import type { CreateContext } from "../sandbox.ts";
+import type { CreateContext } from "../sandbox/parts.ts";
 
 /** Cgroups with their limits set, before any process is born in them. */
 export const cgroup: Step<CreateContext> = {

@@ -1,11 +1,11 @@
 import { basename } from "node:path";
 import { AppError, type Step } from "@boxyard/core";
 import { CONTROLLERS, hybridControllersFile } from "../cgroup/hierarchies.ts";
-import { directoriesOnPath, sharedParts } from "../rootfs/mount-points.ts";
 import { upperOf, workOf } from "../rootfs/upper.ts";
 import type { ShownVolume } from "../rootfs/volume-mounts.ts";
 import { identify } from "../runtime/process.ts";
-import type { CreateContext } from "../sandbox.ts";
+import { directoriesOnPath, sharedParts } from "../sandbox/mount-points.ts";
+import type { CreateContext } from "../sandbox/parts.ts";
 import { writeRecord } from "../state/record.ts";
 import { VolumeFiles } from "../user-volumes/volume-files.ts";
 

@@ -1,5 +1,5 @@
 import type { Step } from "@boxyard/core";
-import type { CreateContext, StartContext } from "../sandbox.ts";
+import type { CreateContext, StartContext } from "../sandbox/parts.ts";
 import { awaitAgent } from "./await-agent.ts";
 import { bundle } from "./bundle.ts";
 import { cgroup } from "./cgroup.ts";

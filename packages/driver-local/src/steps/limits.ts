@@ -1,6 +1,6 @@
 import { AppError, type Step } from "@boxyard/core";
 import { BootIdMount } from "../figures/boot-id.ts";
-import type { CreateContext, LocalParts } from "../sandbox.ts";
+import type { CreateContext, LocalParts } from "../sandbox/parts.ts";
 import type { LocalSandboxRecord } from "../state/record.ts";
 import { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, CLONE, O } from "../sys/libc.ts";

@@ -1,5 +1,5 @@
 import { AppError, type Step } from "@boxyard/core";
-import type { CreateContext } from "../sandbox.ts";
+import type { CreateContext } from "../sandbox/parts.ts";
 
 /** Attaches the sandbox's link to the network namespace that the runtime made inside the sandbox's user namespace. */
 export const network: Step<Pick<CreateContext, "parts" | "record">> = {

@@ -1,6 +1,6 @@
 import type { Step } from "@boxyard/core";
 import { makeUpper } from "../rootfs/upper.ts";
-import type { CreateContext } from "../sandbox.ts";
+import type { CreateContext } from "../sandbox/parts.ts";
 
 /** Makes a volume with the disk limit, and in it overlay's upper and work directories. The step `create` mounts the overlay. */
 export const rootfs: Step<CreateContext> = {

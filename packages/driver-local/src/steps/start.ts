@@ -1,6 +1,6 @@
 import type { Step } from "@boxyard/core";
 import { isAlive } from "../runtime/process.ts";
-import type { StartContext } from "../sandbox.ts";
+import type { StartContext } from "../sandbox/parts.ts";
 
 export const start: Step<StartContext> = {
   name: "start",

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { criuFactsFile } from "../checkpoint/criu.ts";
+import { criuFactsFile } from "../criu/criu.ts";
 import type { TestMachine } from "./machine.ts";
 
 /** Runs `work` with a bash script instead of CRIU. In the script, the function `real` executes the real CRIU; call it with `"$@"`. */

@@ -1,10 +1,10 @@
 import { chmodSync } from "node:fs";
 import type { Step } from "@boxyard/core";
 import { type VolumeArchive, volumeNotFound } from "@boxyard/driver";
-import { KEPT } from "../checkpoint/marker.ts";
+import { KEPT } from "../checkpoint-store/marker.ts";
 import type { PoolStorage } from "../parts.ts";
 import { hasErrno } from "../sys/libc.ts";
-import { fillFromArchive } from "./archive/archive.ts";
+import { fillFromArchive } from "./archive.ts";
 import type { VolumeFiles } from "./volume-files.ts";
 
 /** Everybody may write to a new volume: its users decide among themselves. */

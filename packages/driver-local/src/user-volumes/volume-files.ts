@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, isAppError } from "@boxyard/core";
 import { isVolumeId, volumeNotFound } from "@boxyard/driver";
-import { KEPT, readMarker, removeKept, writeMarker } from "../checkpoint/marker.ts";
+import { KEPT, readMarker, removeKept, writeMarker } from "../checkpoint-store/marker.ts";
 import { checkMounted } from "../pool-storage/mounted.ts";
 
 /** What is known of a volume besides its disk. It is written last: where it exists, the volume is whole. */

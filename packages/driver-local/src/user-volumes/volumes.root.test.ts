@@ -2,6 +2,7 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { failure } from "@boxyard/driver/contract-suite";
+import { HIDE_VOLUME } from "../driver/local-volumes.ts";
 import { filesystemId, subvolumeId } from "../sys/btrfs.ts";
 import { runCommand } from "../sys/run.ts";
 import { never } from "../testing/machine.ts";
@@ -9,7 +10,6 @@ import { pointsOfAll } from "../testing/points.ts";
 import { testProgram } from "../testing/test-program.ts";
 import { useTestMachine } from "../testing/use-test-machine.ts";
 import { createVolumeSteps } from "./create.ts";
-import { HIDE_VOLUME } from "./local-volumes.ts";
 
 const MIB = 1 << 20;
 const LIMIT = { limitBytes: 16 * MIB };

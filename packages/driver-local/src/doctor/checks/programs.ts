@@ -1,5 +1,5 @@
-import { criuDirectory, readCriuFacts } from "../../checkpoint/criu.ts";
-import { tryCriu } from "../../checkpoint/self-test.ts";
+import { criuDirectory, readCriuFacts } from "../../criu/criu.ts";
+import { tryCriu } from "../../criu/self-test.ts";
 import { probeRuntimes, type RuntimeProbe } from "../../runtime/choose.ts";
 import type { RuntimeName } from "../../runtime/dialect.ts";
 import { type Check, fail, ok, type Verdict, warn } from "../types.ts";

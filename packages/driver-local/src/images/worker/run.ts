@@ -6,8 +6,8 @@ import { FILES, type Job, type LayerFacts, type LayerJob, type Made, type Send }
 /** Runs a job to its end. The layer is complete and on the disk when `done` is sent. */
 export async function runJob(job: Job, send: Send): Promise<void> {
   if (job.kind === "export") return (await import("./export.ts")).writeExport(job.tree, job.facts);
-  if (job.kind === "exportVolume") return (await import("../../user-volumes/archive/run-archive.ts")).writeVolume(job);
-  if (job.kind === "importVolume") return (await import("../../user-volumes/archive/run-archive.ts")).fillVolume(job, send);
+  if (job.kind === "exportVolume") return (await import("./run-archive.ts")).writeVolume(job);
+  if (job.kind === "importVolume") return (await import("./run-archive.ts")).fillVolume(job, send);
   const facts = `${job.directory}/${FILES.facts}`;
   mkdir(facts, 0o700);
   mkdir(`${facts}/${FILES.kept}`, 0o700);

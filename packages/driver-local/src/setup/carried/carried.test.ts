@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AppError } from "@boxyard/core";
-import { packGuest } from "./pack.ts";
+import { packGuest } from "../pack-carried.ts";
 import { applyPatch, makePatch } from "./runtime-patch.ts";
 import { GUEST_DIRECTORY, unpackGuest } from "./unpack.ts";
 

@@ -1,6 +1,7 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError } from "@boxyard/core";
+import { CRIU_FILES } from "../../criu/criu.ts";
 import { lockFile } from "../../sys/file-lock.ts";
 import { runCommand } from "../../sys/run.ts";
 import { formatDeb822 } from "../base/apt-sources.ts";
@@ -8,8 +9,6 @@ import { machineRelease, machineSources } from "../base/machine.ts";
 import { systemEnv } from "../config.ts";
 import type { SetupConfig, StageReport } from "../types.ts";
 
-/** Files of a private CRIU: its program, its loader and its libraries, so that it uses none of the machine's. */
-export const CRIU_FILES = { program: "criu", loader: "ld.so", libraries: "lib" } as const;
 /** To be changed when the directory's layout changes. */
 const LAYOUT = 1;
 const DOWNLOAD_MS = 120_000;

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, statSync } from "node:fs";
-import { importLayer, poolPaths } from "../../pool-storage/index.ts";
+import { importLayer } from "../../images/index.ts";
+import { poolPaths } from "../../pool-storage/index.ts";
 import { baseTar } from "../base/build.ts";
 import { imageDigest } from "../base/image.ts";
 import { machineRelease } from "../base/machine.ts";

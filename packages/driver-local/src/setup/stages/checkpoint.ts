@@ -9,8 +9,8 @@ import {
   kernelRelease,
   machineCriu,
   readCriuFacts,
-} from "../../checkpoint/criu.ts";
-import { tryCriu } from "../../checkpoint/self-test.ts";
+} from "../../criu/criu.ts";
+import { tryCriu } from "../../criu/self-test.ts";
 import { runCommand } from "../../sys/run.ts";
 import { privateCriu } from "../criu/fetch.ts";
 import { writeWhole } from "../files.ts";

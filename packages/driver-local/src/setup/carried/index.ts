@@ -1,6 +1,0 @@
-export { hashSources } from "../checkout.ts";
-export { forkServerKey } from "../fork-server.ts";
-export { guestKey } from "../guest/build.ts";
-export { baseNpmPackages, type PackOptions, packCarried, packGuest } from "./pack.ts";
-export { applyPatch, makePatch } from "./runtime-patch.ts";
-export { AGENT, COMPRESSED_SUFFIX, GUEST_DIRECTORY, PATCH_SUFFIX, unpackGuest } from "./unpack.ts";
