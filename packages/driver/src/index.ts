@@ -11,6 +11,7 @@ export * from "./network/egress-policy.ts";
 export * from "./network/host-names.ts";
 export * from "./network/host-policy.ts";
 export * from "./network/network.ts";
+export * from "./network/recording-use.ts";
 export * from "./network/upstream-proxy.ts";
 export * from "./runtime/agent-environment.ts";
 export * from "./runtime/capabilities.ts";

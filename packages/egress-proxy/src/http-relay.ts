@@ -16,6 +16,18 @@ const MAX_INTERIM = 32;
 /** Methods that do the same when they are sent twice (RFC 9110, 9.2.2), of those that come without a body. */
 const REPEATABLE = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
 
+/** Sees one exchange as its client does. It copies what it keeps. */
+export interface Tap {
+  /** Whether the exchange should pause until `onDrain` calls. */
+  readonly isBehind: boolean;
+  onDrain(call: () => void): void;
+  onRequestBody(bytes: Buffer): void;
+  /** First the head, then the body. */
+  onAnswer(bytes: Uint8Array): void;
+  /** The answer has ended as it should. */
+  onEnd(): void;
+}
+
 /** How a request gets to its server. */
 export interface Route {
   readonly claim: Claim;
@@ -29,6 +41,8 @@ export interface Route {
   answer?(response: ResponseHead, request: RequestHead): Answer;
   /** The head of an interim answer, or of one that opens a tunnel, as the client gets it; absent: as the server sends it. */
   interim?(head: Uint8Array): Uint8Array;
+  /** Sees what the client sends and gets. */
+  readonly tap?: Tap;
   /** Answers a request whose server cannot be reached; absent: the connection is reset. */
   unreachable?(request: RequestHead, client: ClientConnection): void;
 }
@@ -71,6 +85,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
 
   onBody(bytes: Buffer): void {
     if (this.isOver) return;
+    if (!this.tunnel) this.route.tap?.onRequestBody(bytes);
     if (!this.server) {
       this.early.push(bytes);
       this.client.pauseBody();
@@ -82,7 +97,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   }
 
   onClientDrain(): void {
-    this.server?.resume();
+    if (!this.route.tap?.isBehind) this.server?.resume();
   }
 
   onClientEnd(): void {
@@ -226,12 +241,25 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   }
 
   private toClient(bytes: Uint8Array): void {
-    if (bytes.byteLength > 0 && !this.client.write(bytes)) this.server?.pause();
+    if (bytes.byteLength === 0) return;
+    if (!this.client.write(bytes)) this.server?.pause();
+    if (this.answer) this.tell(bytes);
+  }
+
+  private tell(bytes: Uint8Array): void {
+    const { tap } = this.route;
+    tap?.onAnswer(bytes);
+    if (!tap?.isBehind) return;
+    this.server?.pause();
+    tap.onDrain(() => {
+      if (!this.client.connection.isBehind) this.server?.resume();
+    });
   }
 
   /** `keep`: the sandbox's connection goes on; `keepServer`: the server's too. */
   private end(keep: boolean, keepServer = false): void {
     const { server, route, requestEnded } = this;
+    route.tap?.onEnd();
     if (server && route.keep && keepServer && requestEnded && !server.isBehind) {
       this.server = undefined;
       server.owner = undefined;

@@ -10,9 +10,11 @@ import {
 } from "@boxyard/http1";
 import { HTTP_1 } from "./alpn.ts";
 import type { Attempt, HostOwner, Ways } from "./connect.ts";
-import { HttpRelay, type Route } from "./http-relay.ts";
+import type { Route } from "./http-relay.ts";
 import { MaskedAnswer } from "./masked-answer.ts";
 import { formsOf, maskText } from "./masker.ts";
+import { answerTo } from "./recordings/recorded-exchange.ts";
+import type { Recordings } from "./recordings/recordings.ts";
 import { portlessHost } from "./request-host.ts";
 import type { Rules } from "./rules.ts";
 import { type Edit, editedRequest, masksOf } from "./transform.ts";
@@ -27,6 +29,7 @@ const OVER: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClie
 export interface OpenedSideParts {
   readonly rules: Rules;
   readonly ways: Ways;
+  readonly recordings: Recordings;
   /** Monotonic ms. */
   readonly now: () => number;
 }
@@ -64,7 +67,11 @@ export class OpenedSide implements ClientHost {
       refuse(client, request, 403, refused);
       return OVER;
     }
-    return new HttpRelay(this.parts.rules, this.address, this.routeOf(edit, masks), request, client);
+    const { address, host } = this;
+    const asked = { address, origin: { scheme: "https", host }, route: this.routeOf(edit, masks) } as const;
+    const exchange = answerTo(this.parts, asked, request, client);
+    if (!exchange) client.abort();
+    return exchange ?? OVER;
   }
 
   malformed({ status, message }: HeadError, client: ClientConnection): void {

@@ -1,4 +1,5 @@
 import type { HostPolicy } from "@boxyard/driver";
+import type { Miss } from "./recordings/recordings.ts";
 
 /**
  * What the server and the egress proxy tell each other: one JSON value a line, on the proxy's standard input and output. The proxy ends when its standard
@@ -40,5 +41,9 @@ export type FromProxy =
   | { readonly type: "ready" }
   /** The rules of the message with this id are in force. */
   | { readonly type: "done"; readonly id: number }
+  /** A recording has no answer to this request of a sandbox. */
+  | ({ readonly type: "miss" } & Miss)
+  /** Something is missing in the recording with this id from now on. */
+  | { readonly type: "stopped"; readonly recording: string; readonly reason: string }
   /** Asks for a certificate by which it opens TLS for a host. */
   | { readonly type: "certificate"; readonly host: string };

@@ -9,6 +9,7 @@ import { OpenedSide } from "./opened-side.ts";
 import { PlainSide } from "./plain-side.ts";
 import type { EgressProxyConfig } from "./protocol.ts";
 import { RawRelay } from "./raw-relay.ts";
+import { type RecordingReports, Recordings } from "./recordings/recordings.ts";
 import { Rules } from "./rules.ts";
 import { TlsRelay } from "./tls-relay.ts";
 
@@ -30,6 +31,7 @@ export class EgressProxy {
   trust: string | undefined;
   private readonly rules = new Rules();
   private readonly opened: OpenedHosts;
+  private readonly recordings: Recordings;
   private readonly config: EgressProxyConfig;
   private readonly ways: Ways;
   private readonly now = () => performance.now();
@@ -38,11 +40,12 @@ export class EgressProxy {
   private listeners: TCPSocketListener<Connection>[] = [];
   private sweeper: Timer | undefined;
 
-  /** `ask` asks the server for the certificate of a host, which it gives to `certificates`. */
-  constructor(config: EgressProxyConfig, ask: (host: string) => void) {
+  /** `ask` asks the server for the certificate of a host, which it gives to `certificates`. `reports` get what recordings lack. */
+  constructor(config: EgressProxyConfig, ask: (host: string) => void, reports: RecordingReports) {
     this.config = config;
     this.certificates = new Certificates(ask);
     const { now, certificates } = this;
+    this.recordings = new Recordings(reports, now);
     const pool = new UpstreamPool(now, PEER_LIMIT_MS);
     this.ways = { names: new Names(config.nameServer, now), pool, trust: () => this.trust };
     this.opened = new OpenedHosts({
@@ -52,10 +55,12 @@ export class EgressProxy {
     });
   }
 
-  /** Replaces the rules of a sandbox. When this returns, connections that they do not allow are cut, and kept ones to its servers are closed. */
-  setRules(address: string, policy?: HostPolicy): void {
+  /** Replaces the rules of a sandbox. At once connections that they do not allow are cut, and kept ones to its servers are closed; it resolves when its recording can be used. */
+  async setRules(address: string, policy?: HostPolicy): Promise<void> {
+    const recording = this.recordings.use(address, policy?.recording);
     this.rules.set(address, policy);
     this.ways.pool.sweep(`${address}|`);
+    await recording;
   }
 
   /** Listens. Waits up to two seconds for the addresses, which an earlier proxy may hold until it has ended. */
@@ -67,12 +72,14 @@ export class EgressProxy {
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }
 
-  close(): void {
+  /** Writes to recordings what is accepted. */
+  async close(): Promise<void> {
     clearInterval(this.sweeper);
     for (const listener of this.listeners) listener.stop(true);
     this.listeners = [];
     this.opened.close();
     for (const client of [...this.clients]) client.destroy();
+    await this.recordings.close();
   }
 
   private accept(socket: Socket<Connection>, take: (client: Connection, address: string, leave: () => void) => Connection): void {
@@ -101,8 +108,10 @@ export class EgressProxy {
     return connection;
   };
 
-  private readonly onHttp = (_connection: Connection, address: string): Connection =>
-    new ClientConnection(new PlainSide(this.rules, this.ways, this.now, address)).connection;
+  private readonly onHttp = (_connection: Connection, address: string): Connection => {
+    const { rules, ways, now, recordings } = this;
+    return new ClientConnection(new PlainSide({ rules, ways, now, recordings }, address)).connection;
+  };
 
   private acceptRaw(socket: Socket<Connection>): void {
     let relay: RawRelay | undefined;
@@ -115,8 +124,8 @@ export class EgressProxy {
 
   /** A connection whose TLS ends here. It has the place of the one that brings its bytes. */
   private acceptOpened(address: string, host: string): Connection {
-    const { rules, ways, now } = this;
-    const side = new OpenedSide({ rules, ways, now }, address, host);
+    const { rules, ways, now, recordings } = this;
+    const side = new OpenedSide({ rules, ways, now, recordings }, address, host);
     const { connection } = new ClientConnection(side);
     this.clients.add(connection);
     connection.onClosed = () => this.clients.delete(connection);

@@ -1,13 +1,15 @@
 import {
   canonicalHost,
+  type EdgePolicy,
   edgeHostFor,
   edgeSecretsFor,
   type HostPolicy,
   hostMatcher,
-  isOpenedAtEdge,
+  isOpenedFor,
   parseRange,
   type UpstreamProxy,
 } from "@boxyard/driver";
+import { formsOf } from "./masker.ts";
 import type { Edit } from "./transform.ts";
 
 /** What a connection was admitted for. It is cut when its sandbox's policy no longer allows that. */
@@ -21,6 +23,8 @@ export interface Claim {
   readonly address?: string | undefined;
   /** Whether TLS is opened for the host; undefined where that does not matter. */
   readonly isOpened?: boolean;
+  /** The connection ends in this process, which decides about each of its requests. */
+  readonly endsHere?: boolean;
 }
 
 export interface Admitted {
@@ -41,6 +45,8 @@ class SandboxRules {
   connections = 0;
   /** Grows with each change, so that a connection to a server is kept for requests under one policy only. */
   generation = 0;
+  /** What the secrets of the sandbox look like, which no recording may have. */
+  secretForms: readonly Buffer[] = [];
   private policy = NOTHING;
   private allowsName: (host: string) => boolean = () => false;
 
@@ -49,6 +55,7 @@ class SandboxRules {
     const isElsewhere = !Bun.deepEquals(this.proxy, policy.edge?.proxy);
     this.policy = policy;
     this.allowsName = hostMatcher(policy.hosts);
+    this.secretForms = policy.recording && policy.edge ? formsOf(valuesOf(policy.edge)) : [];
     this.generation += 1;
     for (const connection of [...this.admitted]) if (isElsewhere || !this.permits(connection.claim)) connection.cut();
   }
@@ -60,7 +67,7 @@ class SandboxRules {
 
   /** Whether connections to any address may be permitted by that address. */
   get asksForAddress(): boolean {
-    return this.policy.edge !== undefined;
+    return this.policy.edge !== undefined || this.policy.recording !== undefined;
   }
 
   allowsHost(host: string): boolean {
@@ -76,18 +83,26 @@ class SandboxRules {
   /** What is done to requests to a host; undefined: nothing, and TLS stays closed. */
   editFor(host: string): Edit | undefined {
     const { edge } = this.policy;
-    if (!edge || !isOpenedAtEdge(edge, host)) return undefined;
+    if (!isOpenedFor(this.policy, host)) return undefined;
+    if (!edge) return { host: undefined, secrets: [] };
     return { host: edgeHostFor(edge.hosts, host), secrets: edgeSecretsFor(edge, host) };
   }
 
-  permits({ host, address, isOpened }: Claim): boolean {
+  permits({ host, address, isOpened, endsHere }: Claim): boolean {
     const isEdge = host !== undefined && this.editFor(host) !== undefined;
     if (isOpened !== undefined && isOpened !== isEdge) return false;
     if (this.policy.edge?.isWithheld) return false;
+    const { recording } = this.policy;
+    if (recording?.mode === "replay" && (endsHere || !recording.passes)) return endsHere === true;
     if (host !== undefined && this.allowsName(host)) return true;
     return address === undefined ? isOpened === true && this.policy.ranges.length > 0 : this.allowsAddress(address);
   }
 }
+
+const valuesOf = ({ hosts, secrets = [] }: EdgePolicy): readonly string[] => [
+  ...hosts.flatMap(({ masked = [] }) => masked),
+  ...secrets.map(({ value }) => value),
+];
 
 /** The rules of all sandboxes by their address, and the connections that were admitted by them. */
 export class Rules {
@@ -145,6 +160,11 @@ export class Rules {
   /** The proxy through which all connections of a sandbox go. */
   proxyFor(address: string): UpstreamProxy | undefined {
     return this.sandboxes.get(address)?.proxy;
+  }
+
+  /** What the secrets of a sandbox look like. */
+  secretForms(address: string): readonly Buffer[] {
+    return this.sandboxes.get(address)?.secretForms ?? [];
   }
 
   generation(address: string): number {

@@ -99,7 +99,8 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
     const name = hello.kind === "hello" ? hello.serverName : undefined;
     const host = name === undefined ? undefined : canonicalHost(name);
     const address = rules.asksForAddress(this.address) ? (originalDestination(this.client)?.address ?? UNKNOWN) : UNKNOWN;
-    return { host, address, isOpened: host !== undefined && rules.editFor(this.address, host) !== undefined };
+    const isOpened = host !== undefined && rules.editFor(this.address, host) !== undefined;
+    return { host, address, isOpened, endsHere: isOpened };
   }
 
   private reach({ host, address, isOpened }: Claim): Attempt {

@@ -18,6 +18,9 @@ const DIVERT_CHAIN = "divert";
 /** End the names of chains of such sandboxes. */
 const NAMED = "_named";
 const EDGE = "_edge";
+/** In the names of chains of such sandboxes: their exchanges are kept in a recording, or answered from one. */
+const RECORD = "_record";
+const REPLAY = "_replay";
 /** Ends the name of a chain of a sandbox whose traffic goes through a proxy. */
 const PROXIED = "_proxied";
 
@@ -64,7 +67,9 @@ export class Lists {
     if (!isListed(group)) return Promise.resolve();
     const elements = permittedRanges(egress).map(formatRange).join(", ");
     const hash = createHash("sha256").update(elements).digest("hex").slice(0, 16);
-    const chain = `${leaseLink(address)}_${hash}${group === GROUP.named ? NAMED : ""}${egress.isProxied ? PROXIED : egress.edge ? EDGE : ""}`;
+    const recorded = egress.recording ? (egress.recording.mode === "record" ? RECORD : REPLAY) : "";
+    const edge = egress.isProxied ? PROXIED : egress.edge || egress.recording ? EDGE : "";
+    const chain = `${leaseLink(address)}_${hash}${recorded}${group === GROUP.named ? NAMED : ""}${edge}`;
     return this.queue.run(() => this.replace(address, { chain, text: this.listText(chain, address, elements) }));
   }
 
@@ -149,16 +154,21 @@ delete chain ${table} ${divertOf(chain)}
     const divert = divertOf(chain);
     const rule = (text: string) => `add rule ${table} ${divert} ${text}\n`;
     const toTls = `tcp dport 443 dnat ip to ${gateway}:${EGRESS_PORTS.tls}`;
+    const toHttp = `tcp dport 80 dnat ip to ${gateway}:${EGRESS_PORTS.http}`;
+    // A recording answers whatever the address is: names lead to one that stands for all of them.
+    const answered = chain.includes(REPLAY) ? rule(toTls) + rule(toHttp) : "";
+    const kept = chain.includes(RECORD) ? rule(`ip daddr @${chain} ${toHttp}`) : "";
     // What is closed to every sandbox stays with the router's rules, which refuse it: no proxy is asked for it.
     const proxied = isProxied(chain)
       ? rule(`ip daddr { ${BLOCKED_NETWORKS.join(", ")} } return`) +
         rule(`ip daddr ${formatNetwork(this.options.plan.network)} return`) +
         rule(`ip daddr @${chain} ${toTls}`) +
+        kept +
         rule(`ip daddr @${chain} meta l4proto tcp dnat ip to ${gateway}:${EGRESS_PORTS.raw}`)
       : "";
     return `add chain ${table} ${divert}
-${proxied}${chain.endsWith(EDGE) ? rule(`ip daddr @${chain} ${toTls}`) : ""}${rule(`ip daddr @${chain} return`)}${
-  isNamed(chain) ? rule(`tcp dport 80 dnat ip to ${gateway}:${EGRESS_PORTS.http}`) + rule(toTls) : ""
+${answered}${proxied}${chain.endsWith(EDGE) ? rule(`ip daddr @${chain} ${toTls}`) + kept : ""}${rule(`ip daddr @${chain} return`)}${
+  isNamed(chain) ? rule(toHttp) + rule(toTls) : ""
 }add element ${table} diverted { ${formatAddress(address)} : goto ${divert} }
 `;
   }

@@ -18,4 +18,6 @@ export interface NetworksConfig {
   readonly mostTracked?: number;
   /** Certificates of the authorities by which servers are verified where TLS is opened, in PEM form; default: those that Bun brings. */
   readonly trust?: () => string | undefined;
+  /** Directory of the recordings of exchanges by HTTP, a directory each; without it there are none. */
+  readonly recordings?: string;
 }

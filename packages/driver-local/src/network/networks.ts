@@ -85,9 +85,9 @@ export class Networks implements SandboxNetworks {
     const sandboxAt = (address: string) => this.held.get(address)?.sandboxId;
     this.record = new NetworkRecord({ netlink: kernel.routerPackets, sandboxAt, clock, logger: config.logger });
     const inNamespace = <T>(work: () => T) => inNetworkNamespace(kernel.namespace, work);
-    const { logger, trust } = config;
-    const serving = { address: this.dnsAddress, ports: EGRESS_PORTS, inNamespace, authority: parts.authority, trust };
-    this.hosts = new HostPolicies(new EgressProxy({ ...serving, clock, logger }), logger);
+    const { logger, trust, recordings } = config;
+    const serving = { address: this.dnsAddress, ports: EGRESS_PORTS, inNamespace, authority: parts.authority, trust, recordings };
+    this.hosts = new HostPolicies(new EgressProxy({ ...serving, reports: this.record, clock, logger }), logger);
     // The proxy asks under the gateway's own address, which no sandbox can use.
     const proxy: DnsClient = { address: this.dnsAddress, resolves: () => true };
     this.forwarder = new Forwarder({
@@ -155,7 +155,7 @@ export class Networks implements SandboxNetworks {
     // One message, and the rules see every packet's link in its new group: connections that are open are refused from the next packet on.
     this.parts.kernel.router.request(setLinkGroup(leaseIndex(this.parts.plan, address), group));
     const held = this.held.get(lease.address);
-    if (held) held.client.resolves = resolvedBy(group, egress);
+    if (held) Object.assign(held.client, resolvedBy(group, egress));
     if (!isListed(group)) await this.lists.drop(address);
   }
 
@@ -254,7 +254,7 @@ export class Networks implements SandboxNetworks {
     process?: Held["process"],
     egress?: EgressPolicy,
   ): void {
-    const client = { address, resolves: resolvedBy(group, egress) };
+    const client = { address, ...resolvedBy(group, egress) };
     this.held.set(address, { sandboxId: of.sandboxId, incarnation: of.incarnation, process, client });
   }
 

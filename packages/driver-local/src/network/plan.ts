@@ -55,8 +55,9 @@ export const isListed = (group: number): boolean => LISTED.includes(group);
 export function groupFor(egress: EgressPolicy): number {
   if (hostRules(egress).length > 0) return GROUP.named;
   const [range, ...more] = permittedRanges(egress);
-  if (!range) return GROUP.offline;
-  if (more.length === 0 && range.first === 0 && range.last === LAST_ADDRESS && !egress.edge) return GROUP.online;
+  // What is answered from a recording is led to the egress proxy by a list, which may be empty.
+  if (!range) return egress.recording?.mode === "replay" ? GROUP.mostlyClosed : GROUP.offline;
+  if (more.length === 0 && range.first === 0 && range.last === LAST_ADDRESS && !egress.edge && !egress.recording) return GROUP.online;
   return egress.internetAccess ? GROUP.mostlyOpen : GROUP.mostlyClosed;
 }
 

@@ -17,22 +17,27 @@ export type AttemptRule =
   /** Neither TCP nor UDP nor an echo request. */
   | "protocol"
   /** As many connections as a sandbox may have. */
-  | "connections";
+  | "connections"
+  /** The recording that answers the sandbox has no answer to this request; `incompleteReplay`: it may be among what the recording lacks. */
+  | "replay"
+  | "incompleteReplay";
 
 /** Something that a sandbox has tried to reach. */
 export interface NetworkAttempt {
   readonly sandboxId: SandboxId;
   /** Milliseconds since 1970. */
   readonly at: number;
-  readonly protocol: "dns" | "tcp" | "udp" | "icmp" | "other";
+  readonly protocol: "dns" | "tcp" | "udp" | "icmp" | "http" | "other";
   readonly isAllowed: boolean;
   readonly rule: AttemptRule;
-  /** Of a question to the name server: what was asked for. */
+  /** Of a question to the name server: what was asked for. Of a request by HTTP: the host. */
   readonly name?: string;
   /** IPv4 address to which it went. */
   readonly address?: string;
   /** Of TCP and UDP. */
   readonly port?: number;
+  /** Of a request by HTTP: its method and URL, which may be cut off. */
+  readonly request?: string;
   /** IPv4 addresses that the name server gave for the name. */
   readonly answers?: readonly string[];
 }
@@ -42,4 +47,6 @@ export interface TakenAttempts {
   readonly attempts: readonly NetworkAttempt[];
   /** How many more there were of which nothing is known but their number; packets that the kernel did not report are not counted. */
   readonly dropped: ReadonlyMap<SandboxId, number>;
+  /** Recordings to which nothing is added any more, by their ids, with the reason (`StopReason` of the recordings). */
+  readonly stopped?: ReadonlyMap<string, string>;
 }

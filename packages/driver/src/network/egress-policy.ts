@@ -2,6 +2,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { type AddressRange, isPrefix, parseRange } from "./address-ranges.ts";
 import { type EdgePolicy, isEdgeEnforceable } from "./edge-policy.ts";
 import { parseHostRule } from "./host-names.ts";
+import { isRecordingUse, type RecordingUse } from "./recording-use.ts";
 
 /** Addresses that a sandbox may reach. The same value from the request to the kernel's rules. */
 export interface EgressPolicy {
@@ -21,7 +22,12 @@ export interface EgressPolicy {
   readonly edge?: EdgePolicy;
   /** True: TCP connections go through `edge.proxy`, and nothing else leaves the sandbox. */
   readonly isProxied?: boolean;
+  /** Exchanges by HTTP are kept in a recording, or answered from one. */
+  readonly recording?: RecordingUse;
 }
+
+/** Whether nothing leaves the sandbox, because all that it asks for is answered from a recording. */
+const isAnsweredHere = ({ recording }: EgressPolicy): boolean => recording?.mode === "replay" && !recording.passes;
 
 /** The policy as a driver may write it to disk: without the values for requests and the credentials, which are secret. It governs the same packets. */
 export const withoutEdge = (policy: EgressPolicy): EgressPolicy =>
@@ -73,22 +79,34 @@ const rangesOf = (list: readonly string[] = []): AddressRange[] => list.flatMap(
 export const deniesAll = (denyOut: readonly string[]): boolean => without(rangesOf(denyOut)).length === 0;
 
 /** The rules for names of hosts in a policy, as `parseHostRule` gives them. */
-export const hostRules = ({ allowOut = [] }: EgressPolicy): readonly string[] => [
+export const hostRules = (policy: EgressPolicy): readonly string[] => (isAnsweredHere(policy) ? [] : namesOf(policy));
+
+const namesOf = ({ allowOut = [] }: EgressPolicy): readonly string[] => [
   ...new Set(allowOut.filter((entry) => !parseRange(entry)).flatMap((entry) => parseHostRule(entry) ?? [])),
 ];
 
 /** The addresses that a policy permits, lowest first, in ranges that do not touch: those of `allowOut`, and what is not denied. */
 export function permittedRanges(policy: EgressPolicy): readonly AddressRange[] {
   const { internetAccess, allowOut, denyOut, dnsServers = [] } = policy;
+  if (isAnsweredHere(policy)) return [];
   const nameServers = dnsServers.length > 0 && hostRules(policy).length > 0 ? rangesOf(dnsServers) : [];
   return merged([...rangesOf(allowOut), ...nameServers, ...(internetAccess ? without(rangesOf(denyOut)) : [])]);
 }
 
 /** Whether the lists are within their bounds and every entry is one that can be enforced. */
-export function isEnforceable({ internetAccess, allowOut = [], denyOut = [], dnsServers = [], edge, isProxied }: EgressPolicy): boolean {
+export function isEnforceable({
+  internetAccess,
+  allowOut = [],
+  denyOut = [],
+  dnsServers = [],
+  edge,
+  isProxied,
+  recording,
+}: EgressPolicy): boolean {
   if (Math.max(allowOut.length, denyOut.length) > MAX_EGRESS_ENTRIES || dnsServers.length > MAX_DNS_SERVERS) return false;
   const isAllowable = (entry: string) => parseRange(entry) !== undefined || (!internetAccess && parseHostRule(entry) !== undefined);
   if (edge && !isEdgeEnforceable(edge)) return false;
+  if (recording && !isRecordingUse(recording)) return false;
   if (isProxied ? !edge?.proxy && !edge?.isWithheld : edge?.proxy) return false;
   return allowOut.every(isAllowable) && denyOut.every((entry) => parseRange(entry) || isIPv6Network(entry)) && dnsServers.every(isIPv4);
 }

@@ -11,7 +11,7 @@ export interface NetworkLogEntry {
   /** `dropped`: more attempts than the server keeps of one sandbox, as many as `count` says. */
   readonly verdict: "allowed" | "denied" | "dropped";
   /** `dns`: a question to the sandbox's name server. */
-  readonly protocol?: "dns" | "tcp" | "udp" | "icmp" | "other" | undefined;
+  readonly protocol?: "dns" | "tcp" | "udp" | "icmp" | "http" | "other" | undefined;
   /** What a question asked for. */
   readonly name?: string | undefined;
   /** IPv4 address to which a connection or packet went. */

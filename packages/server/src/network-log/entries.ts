@@ -13,6 +13,8 @@ export interface NetworkEntry {
   readonly name?: string;
   readonly address?: string;
   readonly port?: number;
+  /** Of a request that a recording has no answer to: its method and URL. */
+  readonly request?: string;
   readonly answers?: readonly string[];
   /** What decided, in words: an entry of a list, or a rule of the server. */
   readonly rule: string;
@@ -50,6 +52,8 @@ const WORDS: Readonly<Record<AttemptRule, string>> = {
   machine: "an address of the machine, closed to every sandbox",
   protocol: "neither TCP nor UDP nor an echo request",
   connections: "as many connections as a sandbox may have",
+  replay: "no answer to it is in the recording",
+  incompleteReplay: "no answer to it is in the recording, which is incomplete",
 };
 
 /** What decided an attempt: the entry of the policy's lists that fits, or the driver's rule. The policy is that of now, a second later at most. */

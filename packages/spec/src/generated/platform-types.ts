@@ -307,7 +307,7 @@ export type NetworkLogEntry = {
   readonly cursor: number;
   readonly timestamp: string;
   readonly verdict: "allowed" | "denied" | "dropped";
-  readonly protocol?: "dns" | "tcp" | "udp" | "icmp" | "other" | undefined;
+  readonly protocol?: "dns" | "tcp" | "udp" | "icmp" | "http" | "other" | undefined;
   readonly name?: string | undefined;
   readonly address?: string | undefined;
   readonly port?: number | undefined;

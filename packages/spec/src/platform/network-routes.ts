@@ -13,7 +13,7 @@ export const NetworkLogEntry = z
     timestamp: z.iso.datetime(),
     verdict: z.enum(VERDICTS).meta({ description: "`dropped`: more attempts than are kept of one sandbox, as many as `count` says" }),
     protocol: z
-      .enum(["dns", "tcp", "udp", "icmp", "other"])
+      .enum(["dns", "tcp", "udp", "icmp", "http", "other"])
       .optional()
       .meta({ description: "`dns`: a question to the sandbox's name server" }),
     name: z.string().optional().meta({ description: "What a question asked for" }),

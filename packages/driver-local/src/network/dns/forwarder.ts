@@ -4,6 +4,7 @@ import { hasErrno } from "../../sys/libc.ts";
 import { FrameReader, frame } from "./exchange.ts";
 import { FairShare } from "./fair-share.ts";
 import type { Resolver } from "./resolver.ts";
+import { standInAnswer } from "./stand-in.ts";
 import { MAX_QUERY_BYTES, makeError, nameOf, parseQuery, type Query, RCODE } from "./wire.ts";
 
 /** Bounds of what sandboxes can make the server hold, shared out by `FairShare`. Each question in flight costs one socket and about 10 KiB. */
@@ -23,6 +24,8 @@ export interface DnsClient {
   readonly address: string;
   /** Whether a question for this name may be asked; else it is refused at once, on open connections too. Changes with the sandbox's rules. */
   resolves: (name: string) => boolean;
+  /** Whether a name is answered by an address that stands for any server, and nobody is asked for it. */
+  standsIn?: ((name: string) => boolean) | undefined;
 }
 
 export interface ForwarderOptions {
@@ -137,6 +140,7 @@ export class Forwarder {
     if (!parsed) return undefined;
     if ("refusal" in parsed) return parsed.refusal;
     const name = nameOf(parsed.query);
+    if (client.standsIn?.(name)) return standInAnswer(parsed.query);
     if (!client.resolves(name)) {
       this.options.onQuestion?.(client, name, undefined);
       return makeError(parsed.query, RCODE.REFUSED);

@@ -1,6 +1,7 @@
 import { AppError, type Clock } from "@boxyard/core";
 import { canonicalHost, type HostPolicy } from "@boxyard/driver";
 import type { Identity } from "../edge-authority/certificates.ts";
+import { hearReport, type ProxyReports } from "./reports.ts";
 
 /** Longest wait for the process to listen, and for an answer. */
 const READY_MS = 15_000;
@@ -28,6 +29,10 @@ interface ChildOptions {
   readonly onEnd: (how: string) => void;
   /** Makes a certificate that the process asks for; undefined: not for this host. */
   readonly certificateFor: (host: string) => Promise<Identity | undefined>;
+  /** What it reports of recordings. */
+  readonly reports: ProxyReports;
+  /** Its working directory, below which recordings are; `/` by default. */
+  readonly directory?: string | undefined;
 }
 
 interface Waiting {
@@ -36,8 +41,11 @@ interface Waiting {
 }
 
 /** Starts the process in this thread's network namespace. */
-export function startProxy(command: readonly string[], { clock, onEnd, certificateFor }: ChildOptions): ProxyChild {
-  const child = Bun.spawn([...command], { stdin: "pipe", stdout: "pipe", stderr: "inherit", env: {}, cwd: "/" });
+export function startProxy(
+  command: readonly string[],
+  { clock, onEnd, certificateFor, reports, directory = "/" }: ChildOptions,
+): ProxyChild {
+  const child = Bun.spawn([...command], { stdin: "pipe", stdout: "pipe", stderr: "inherit", env: {}, cwd: directory });
   const waiting = new Map<number, Waiting>();
   let isAlive = true;
   let next = 1;
@@ -69,6 +77,7 @@ export function startProxy(command: readonly string[], { clock, onEnd, certifica
   const hear = (line: string) => {
     const message = parsed(line);
     if (message?.type === "certificate") void certify(message.host);
+    else if (message?.type === "miss" || message?.type === "stopped") hearReport(message, reports);
     else waiting.get(idOf(message))?.resolve();
   };
   const certify = async (name: unknown) => {
@@ -106,6 +115,7 @@ export function startProxy(command: readonly string[], { clock, onEnd, certifica
 const ended = (what: string) => new AppError("unavailable", `The egress proxy ${what}`, { reason: "egress_proxy" });
 
 interface Line {
+  readonly [name: string]: unknown;
   readonly type?: unknown;
   readonly id?: unknown;
   readonly host?: unknown;
@@ -115,7 +125,7 @@ interface Line {
 function parsed(line: string): Line | undefined {
   try {
     const message: unknown = JSON.parse(line);
-    return typeof message === "object" && message !== null ? message : undefined;
+    return typeof message === "object" && message !== null ? (message as Line) : undefined;
   } catch {
     return undefined;
   }

@@ -1,10 +1,11 @@
 import { AppError, type Clock, SerialQueue } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import { type HostPolicy, isOpenedAtEdge } from "@boxyard/driver";
+import { type HostPolicy, isOpenedFor } from "@boxyard/driver";
 import type { EdgeAuthority } from "../edge-authority/authority.ts";
 import type { Identity } from "../edge-authority/certificates.ts";
 import { type ProxyChild, startProxy } from "./child.ts";
 import { egressProxyCommand } from "./program.ts";
+import type { ProxyReports } from "./reports.ts";
 import { SigningShares } from "./signing-shares.ts";
 
 export interface EgressProxyOptions {
@@ -19,6 +20,9 @@ export interface EgressProxyOptions {
   readonly authority: EdgeAuthority;
   /** Authorities by which the proxy verifies these hosts, in PEM form; undefined: those that Bun brings. */
   readonly trust?: (() => string | undefined) | undefined;
+  /** Where recordings are, if there are any. */
+  readonly recordings?: string | undefined;
+  readonly reports: ProxyReports;
 }
 
 /** The user that owns nothing. */
@@ -75,11 +79,12 @@ export class EgressProxy {
 
   private async start(): Promise<void> {
     if (this.closed) return;
-    const { address, ports, inNamespace, clock, trust } = this.options;
+    const { address, ports, inNamespace, clock, trust, reports, recordings: directory } = this.options;
     const config = { address, httpPort: ports.http, tlsPort: ports.tls, rawPort: ports.raw, nameServer: address, user: NOBODY };
     const command = egressProxyCommand(JSON.stringify(config));
     const onEnd = (how: string) => this.onEnd(child, how);
-    const child = inNamespace(() => startProxy(command, { clock, onEnd, certificateFor: (host) => this.certificateFor(host) }));
+    const certificateFor = (host: string) => this.certificateFor(host);
+    const child = inNamespace(() => startProxy(command, { clock, onEnd, certificateFor, reports, directory }));
     this.child = child;
     try {
       await child.ready;
@@ -94,8 +99,8 @@ export class EgressProxy {
   /** Only for hosts for which a sandbox has rules: the proxy parses what sandboxes send, and must not be able to stand for any other server. */
   private async certificateFor(host: string): Promise<Identity | undefined> {
     const { authority } = this.options;
-    for (const [address, { edge }] of this.rules) {
-      if (!edge || !isOpenedAtEdge(edge, host)) continue;
+    for (const [address, policy] of this.rules) {
+      if (!isOpenedFor(policy, host)) continue;
       return authority.has(host) || this.shares.take(address) ? authority.leaf(host) : undefined;
     }
     return undefined;

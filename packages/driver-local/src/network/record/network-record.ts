@@ -2,6 +2,7 @@ import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { TakenAttempts } from "@boxyard/driver";
 import { addressesOfAnswer } from "../dns/addresses-of-answer.ts";
+import type { ProxyReports, ReplayMiss } from "../egress-proxy/reports.ts";
 import type { NetlinkSocket } from "../netlink/socket.ts";
 import { Attempts } from "./attempts.ts";
 import { readPackets, receivePackets } from "./packets.ts";
@@ -16,11 +17,14 @@ export interface NetworkRecordOptions {
 }
 
 const MAX_NAME = 255;
+/** Recordings that stopped, until they are taken. */
+const MAX_STOPPED = 1000;
 
 /** What sandboxes try to reach: packets that the router's rules report, and questions to the name server. */
-export class NetworkRecord {
+export class NetworkRecord implements ProxyReports {
   private readonly options: NetworkRecordOptions;
   private readonly attempts: Attempts;
+  private stopped = new Map<string, string>();
   private hasPackets = false;
 
   constructor(options: NetworkRecordOptions) {
@@ -47,6 +51,19 @@ export class NetworkRecord {
     this.attempts.note({ sandboxId, protocol: "dns", isAllowed, rule: isAllowed ? "allowed" : "names", name, answers });
   };
 
+  readonly onMiss = ({ address, method, url, isPassed, isIncomplete }: ReplayMiss): void => {
+    const sandboxId = this.options.sandboxAt(address);
+    if (sandboxId === undefined) return;
+    const name = URL.parse(url)?.hostname.slice(0, MAX_NAME);
+    const rule = isIncomplete ? "incompleteReplay" : "replay";
+    const request = `${method} ${url}`;
+    this.attempts.note({ sandboxId, protocol: "http", isAllowed: isPassed, rule, request, ...(name && { name }) });
+  };
+
+  readonly onStopped = (id: string, reason: string): void => {
+    if (this.stopped.size < MAX_STOPPED) this.stopped.set(id, reason);
+  };
+
   take(): TakenAttempts {
     if (this.hasPackets) {
       for (const { from, ...packet } of readPackets(this.options.netlink)) {
@@ -54,6 +71,8 @@ export class NetworkRecord {
         if (sandboxId !== undefined) this.attempts.note({ sandboxId, ...packet });
       }
     }
-    return this.attempts.take();
+    const { stopped } = this;
+    this.stopped = new Map();
+    return { ...this.attempts.take(), ...(stopped.size > 0 && { stopped }) };
   }
 }

@@ -1,0 +1,4 @@
+export * from "./exchange.ts";
+export { FIRST_LINE } from "./frames.ts";
+export * from "./recording-reader.ts";
+export * from "./recording-writer.ts";
