@@ -31,7 +31,7 @@ const WAYS: Readonly<Record<Kept, Way>> = {
   // When the image of a pause is complete, the sandbox is paused, even if the server died before it wrote that to the store.
   pause: { ask: (ask) => ask("pause"), statuses: [undefined, 204, 503], pausedBehind: "pause keep" },
   resume: { first: pauseToDisk, ask: (ask) => ask("resume"), statuses: [204, 201, 503], pausedBehind: "resume intent" },
-  rollback: { first: captured, ask: (ask) => ask("rollback", { snapshotID }), statuses: [201, 204, 503], pausedBehind: "rollback keep" },
+  rollback: { first: captured, ask: (ask) => ask("rollback", { snapshotID }), statuses: [201, 200, 503], pausedBehind: "rollback keep" },
   snapshot: { ask: (ask) => ask("snapshots"), statuses: [undefined, 201, 503] },
   // A copy that was created before the server died stays, as after a create whose answer is lost.
   fork: { ask: (ask) => ask("fork"), statuses: [undefined, 201, 503] },

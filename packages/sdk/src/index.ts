@@ -74,7 +74,7 @@ export type {
   NetworkUpdate,
   SandboxResources,
 } from "./sandbox/sandbox-api.ts";
-export type { SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, SnapshotInfo } from "./sandbox/sandbox-info.ts";
+export type { RollbackResult, SandboxInfo, SandboxLogEntry, SandboxMetrics, SandboxState, SnapshotInfo } from "./sandbox/sandbox-info.ts";
 export type { FileUrlOpts, SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox/sandbox-options.ts";
 export { SandboxPorts } from "./sandbox/sandbox-ports.ts";
 export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } from "./sandbox/snapshot-api.ts";

@@ -13,6 +13,7 @@ import { EventFeed } from "./feed/event-feed.ts";
 import { AccessLog } from "./http/access-log.ts";
 import type { ApiServices } from "./http/app.ts";
 import { McpFront } from "./http/mcp.ts";
+import { Idempotency } from "./idempotency.ts";
 import { Credentials } from "./keys/credentials.ts";
 import { ensureAdminToken, ensureFirstKey, type FirstKey } from "./keys/first-key.ts";
 import { Keys } from "./keys/keys.ts";
@@ -29,7 +30,6 @@ import { Admission } from "./sandboxes/create/admission.ts";
 import { CapacityGate } from "./sandboxes/create/capacity-gate.ts";
 import { CreateGate } from "./sandboxes/create/create-gate.ts";
 import { type CreateOnceInput, createOnce } from "./sandboxes/create/create-once.ts";
-import { Idempotency } from "./sandboxes/create/idempotency.ts";
 import { Places } from "./sandboxes/create/places.ts";
 import { TeamQuota } from "./sandboxes/create/team-quota.ts";
 import { DriverPolicies } from "./sandboxes/egress/driver-policies.ts";
@@ -127,7 +127,7 @@ interface Own {
 
 interface AdmissionNeeds extends Pick<ServerOptions, "config"> {
   readonly placement: Placement;
-  readonly store: Store;
+  readonly idempotency: Idempotency;
   readonly clock: Clock;
   readonly sandboxes: LivingSandboxes;
   readonly limits: TeamLimits;
@@ -158,7 +158,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const sandboxes = new LivingSandboxes();
   const { sandboxLogs, guests } = logsOf({ store, clock, logger, sandboxes, routes, tokens });
   const events = new Events(logger, sandboxLogs);
-  const admission = admissionOf({ config, store, placement, clock, sandboxes, limits, giveWay: async () => warm.giveWay() });
+  const idempotency = new Idempotency(store, clock);
+  const admission = admissionOf({ config, idempotency, placement, clock, sandboxes, limits, giveWay: async () => warm.giveWay() });
   const { metering, history, ...metrics } = await assembleMetrics({ store, clock });
   const { instruments, tracer, timings } = timingsOf(config, clock, logger);
   const records = { store, placement, clock, sandboxes, admission, metering, timings, use };
@@ -205,7 +206,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     ...{ tokens, networkLog: new NetworkLog({ driver, sandboxes, clock, logger, instruments }) },
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
     ...assembleWebhooks({ ...options, store, clock }),
-    ...{ secrets, volumes, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
+    ...{ secrets, volumes, idempotency, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
     mcp: new McpFront(() => own.url ?? ""),
   };
   access.credentials.onRevoked((keyId) => {
@@ -268,7 +269,7 @@ const engineOf = (parts: EngineNeeds, { observer, stepGraceMs }: ServerOptions):
   new Engine({ ...parts, ...(observer && { observer }), ...(stepGraceMs && { stepGraceMs }) }, { ...TRANSITIONS, answerFor });
 
 /** Everything that limits how many sandboxes there are, and how many are made at once. */
-function admissionOf({ config, store, placement, clock, sandboxes, limits, giveWay }: AdmissionNeeds): Admission {
+function admissionOf({ config, idempotency, placement, clock, sandboxes, limits, giveWay }: AdmissionNeeds): Admission {
   const quota = new TeamQuota({ limits, clock });
   const { maxCreates: concurrent, maxQueuedCreates: queued, overcommit, maxSandboxes } = config;
   const isCounted = (record: SandboxRecord, node: Node) => record.owner.kind !== "pool" && placement.nodeOf(record) === node;
@@ -277,7 +278,7 @@ function admissionOf({ config, store, placement, clock, sandboxes, limits, giveW
   const roomOf = (node: Node) => new CapacityGate({ driver: node.driver, overcommit, limits: () => limitsOn(node), clock, ...waiting });
   const rooms = new Map(placement.nodes.map((node) => [node, roomOf(node)]));
   return new Admission({
-    idempotency: new Idempotency(store, clock),
+    idempotency,
     turns: new CreateGate({ concurrent, queued, waitMs: CREATE_WAIT_MS }, clock),
     placement,
     capacityOf: (record) => rooms.get(placement.nodeOf(record)) as CapacityGate,

@@ -22,7 +22,8 @@ test.each([
   ["forking", Sandbox, "fork", () => fork(ID, { count: 1, timeout: 300 }, context)],
   ["rolling", Sandboxes, "rollback", () => rollback(ID, "ready", context)],
 ] as const)("%s is waited for ten minutes, and a terminal shows that it is under way", async (word, api, verb, run) => {
-  const asked = spyOn(api as Record<string, (...words: never[]) => unknown>, verb).mockImplementation((async () => []) as never);
+  const asked = spyOn(api as Record<string, (...words: never[]) => unknown>, verb).mockImplementation((async () =>
+    Object.assign([], { volumes: [] })) as never);
   const said = spyOn(process.stderr, "write").mockImplementation(() => true);
   const terminal = Object.getOwnPropertyDescriptor(process.stderr, "isTTY");
   Object.defineProperty(process.stderr, "isTTY", { value: true, configurable: true });
@@ -31,4 +32,16 @@ test.each([
   await run();
   expect(asked.mock.calls[0]?.at(-1)).toMatchObject({ requestTimeoutMs: 600_000 });
   expect(said.mock.calls.map(([text]) => String(text)).join("")).toContain(`${word} ${ID}`);
+});
+
+test("a rollback says which volumes it has not set back", async () => {
+  const volumes = [
+    { name: "data", path: "/data", readOnly: false },
+    { name: "cache", path: "/var/cache", readOnly: true },
+  ];
+  spies.push(spyOn(Sandboxes, "rollback").mockImplementation(async () => ({ volumes })));
+  const said: string[] = [];
+  const output = { ...context.output, note: (text: string) => said.push(text) };
+  await rollback(ID, "ready", { ...context, output } as unknown as CliContext);
+  expect(said.at(-1)).toBe("not set back: volume data at /data, volume cache at /var/cache");
 });

@@ -1,5 +1,5 @@
 import { atOnce } from "@boxyard/core";
-import type { ConnectionOptions, LifecycleOptions, SandboxInfo } from "@boxyard/sdk";
+import type { ConnectionOptions, LifecycleOptions, MountedVolume, SandboxInfo } from "@boxyard/sdk";
 import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
@@ -7,7 +7,7 @@ import { EXIT, usageError } from "../errors.ts";
 import { type MountOption, type NetworkPreset, networkOf } from "../options.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
-import { bytes, duration } from "../output/units.ts";
+import { bytes, duration, minuteOf } from "../output/units.ts";
 import { checkName, resolveSandbox } from "../sandbox-ref.ts";
 
 export interface CreateOptions extends SizeOptions {
@@ -83,7 +83,7 @@ export async function list(options: ListOptions, context: CliContext): Promise<v
     info.state,
     duration(now - info.startedAt.getTime()),
     info.state === "running" ? duration((info.idleEndAt ?? info.endAt).getTime() - now) : "-",
-    info.deleteAt ? info.deleteAt.toISOString().slice(0, 16) : "-",
+    minuteOf(info.deleteAt),
     info.idleSince ? duration(now - info.idleSince.getTime()) : "-",
     `${info.cpuCount}`,
     bytes(info.memoryMB * 1024 * 1024),
@@ -188,9 +188,15 @@ export async function fork(text: string, options: ForkOptions, context: CliConte
 
 export async function rollback(text: string, snapshotId: string, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);
-  await whileShown(`rolling ${id} back`, Sandboxes.rollback(id, snapshotId, { ...target, requestTimeoutMs: STATE_REQUEST_MS }));
+  const rolling = Sandboxes.rollback(id, snapshotId, { ...target, requestTimeoutMs: STATE_REQUEST_MS });
+  const { volumes } = await whileShown(`rolling ${id} back`, rolling);
   context.output.note(`sandbox ${id} continues from ${snapshotId}`);
+  if (volumes.length > 0) context.output.note(`not set back: ${namesOf(volumes)}`);
 }
+
+/** Volumes of a sandbox, for a sentence. */
+export const namesOf = (volumes: readonly MountedVolume[]): string =>
+  volumes.map(({ name, path }) => `volume ${name} at ${path}`).join(", ");
 
 export async function timeout(text: string, seconds: number, context: CliContext): Promise<void> {
   const { id, target } = await named(text, context);

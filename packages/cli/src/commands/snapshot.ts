@@ -7,8 +7,9 @@ import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
+import { minuteOf } from "../output/units.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
-import { STATE_REQUEST_MS } from "./sandbox-actions.ts";
+import { namesOf, STATE_REQUEST_MS } from "./sandbox-actions.ts";
 
 interface CreateOptions {
   readonly name?: string;
@@ -52,7 +53,9 @@ async function create(text: string, { name, memory }: CreateOptions, context: Cl
   const id = await resolveSandbox(text, target);
   const own = { ...(name !== undefined && { name }), ...(memory ? {} : { keepMemory: false }) };
   const making = Sandboxes.createSnapshot(id, { ...target, ...own, requestTimeoutMs: STATE_REQUEST_MS });
-  await context.output.line((await whileShown(`taking a snapshot of ${id}`, making)).snapshotId);
+  const { snapshotId, volumes } = await whileShown(`taking a snapshot of ${id}`, making);
+  await context.output.line(snapshotId);
+  if (volumes) context.output.note(`not in the snapshot: ${namesOf(volumes)}`);
 }
 
 async function list({ sandbox, name, json }: ListOptions, context: CliContext): Promise<void> {
@@ -63,8 +66,8 @@ async function list({ sandbox, name, json }: ListOptions, context: CliContext): 
   for await (const info of Sandboxes.listSnapshots({ ...target, sandboxId, name })) found.push(info);
   if (json) return context.output.json(found);
   if (found.length === 0) return context.output.note("no snapshots");
-  const rows = found.map(({ snapshotId, names }) => [snapshotId, names.join(" ") || "-"]);
-  await context.output.line(table([["SNAPSHOT", "NAMES"], ...rows]));
+  const rows = found.map(({ snapshotId, names, deleteAt }) => [snapshotId, names.join(" ") || "-", minuteOf(deleteAt)]);
+  await context.output.line(table([["SNAPSHOT", "NAMES", "DELETED AT"], ...rows]));
 }
 
 async function remove(ids: readonly string[], context: CliContext): Promise<void> {

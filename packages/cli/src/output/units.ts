@@ -20,3 +20,6 @@ export function duration(ms: number): string {
   const hours = Math.floor(minutes / 60);
   return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
 }
+
+/** The date that a table shows, to the minute in UTC; `-` without one. */
+export const minuteOf = (date: Date | undefined): string => (date ? date.toISOString().slice(0, 16) : "-");

@@ -54,6 +54,7 @@ export async function info(name: string, options: Json, context: CliContext): Pr
     ...tagRows(tags),
     ["build", found.buildId],
     ["builds", String(found.buildCount)],
+    ...goingRows(found),
     ["cpus", String(found.cpuCount)],
     ["memory", bytes(found.memoryMB * MIB)],
     ["disk", bytes(found.diskSizeMB * MIB)],
@@ -66,6 +67,12 @@ export async function info(name: string, options: Json, context: CliContext): Pr
   ];
   await context.output.line(table(rows));
   if (found.filesMissing) context.output.note(REBUILD);
+}
+
+/** One row for each build that a rule of retention deletes, with the date. */
+function goingRows({ builds = [] }: TemplateInfo): string[][] {
+  const going = builds.flatMap(({ buildId, deleteAt }) => (deleteAt ? [`${buildId} at ${deleteAt.toISOString()}`] : []));
+  return going.map((text, i) => [i === 0 ? "deleted" : "", text]);
 }
 
 /** The most that one of its sandboxes may have, where that is set. */

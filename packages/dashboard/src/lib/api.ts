@@ -73,7 +73,8 @@ export const sandbox = {
     call<wire.SandboxForkResult[]>("POST", `/sandboxes/${id(name)}/fork`, { body: { count, timeout } }),
   snapshot: (name: string, as: string) =>
     call<wire.SnapshotInfo>("POST", `/sandboxes/${id(name)}/snapshots`, { body: as === "" ? {} : { name: as } }),
-  rollback: (name: string, snapshotID: string) => call<void>("POST", `/sandboxes/${id(name)}/rollback`, { body: { snapshotID } }),
+  rollback: (name: string, snapshotID: string) =>
+    call<wire.SandboxRollbackResult>("POST", `/sandboxes/${id(name)}/rollback`, { body: { snapshotID } }),
   resize: (name: string, body: wire.SandboxResources) => call<wire.SandboxDetail>("PATCH", `/sandboxes/${id(name)}/resources`, { body }),
   update: (name: string, body: wire.SandboxUpdate) => call<wire.SandboxDetail>("PATCH", `/sandboxes/${id(name)}`, { body }),
   networkLog: (name: string, query: string, signal?: AbortSignal) =>

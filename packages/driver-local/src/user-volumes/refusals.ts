@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
-import { volumeFull } from "@boxyard/driver";
+import { volumeDamaged, volumeDiskFull, volumeFull } from "@boxyard/driver";
 import { hasErrno } from "../sys/libc.ts";
 
 export const pathNotFound = (path: string) => new AppError("not_found", `There is no ${path} in the volume`, { reason: "path_not_found" });
@@ -25,6 +25,8 @@ export function contentError(id: string, path: string, error: unknown): unknown 
   if (hasErrno(error, "EINVAL", "ENAMETOOLONG")) {
     return new AppError("invalid_argument", `${path} is no path that the volume can have`, { reason: "bad_path" });
   }
-  if (hasErrno(error, "EDQUOT", "ENOSPC")) return volumeFull(id);
+  if (hasErrno(error, "EDQUOT")) return volumeFull(id);
+  if (hasErrno(error, "ENOSPC", "EROFS")) return volumeDiskFull(id);
+  if (hasErrno(error, "EIO", "EUCLEAN")) return volumeDamaged(id);
   return fromErrno(`volume ${id}`, error);
 }

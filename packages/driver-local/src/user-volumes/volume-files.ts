@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, isAppError } from "@boxyard/core";
-import { isVolumeId, volumeNotFound } from "@boxyard/driver";
+import { isVolumeId, volumeDamaged, volumeNotFound } from "@boxyard/driver";
 import { KEPT, readMarker, removeKept, writeMarker } from "../checkpoint-store/marker.ts";
 import { checkMounted } from "../pool-storage/mounted.ts";
 
@@ -49,7 +49,7 @@ export class VolumeFiles {
     const file = this.read(id);
     if (file === undefined) return undefined;
     const isWhole = [file.limitBytes, file.baseBytes, file.createdAt].every(Number.isSafeInteger) && existsSync(this.diskOf(id));
-    if (!isWhole) throw badVolume(id);
+    if (!isWhole) throw volumeDamaged(id);
     return file;
   }
 
@@ -57,7 +57,7 @@ export class VolumeFiles {
     try {
       return readMarker<VolumeFile>(join(this.pathOf(id), MARKER), "bad_volume");
     } catch (error) {
-      throw isAppError(error, "bad_volume") ? badVolume(id) : error;
+      throw isAppError(error, "bad_volume") ? volumeDamaged(id) : error;
     }
   }
 
@@ -119,9 +119,3 @@ export class VolumeFiles {
     return readdirSync(this.root).filter(isVolumeId);
   }
 }
-
-const badVolume = (id: string) =>
-  new AppError("data_loss", `Volume ${id} on this machine is damaged: its files cannot be used`, {
-    reason: "bad_volume",
-    details: { volume: id },
-  });

@@ -9,6 +9,7 @@ import {
   type VolumeArchive,
   type VolumeInfo,
   type VolumeStore,
+  volumeDamaged,
   volumeExists,
   volumeFull,
   volumeInUse,
@@ -96,7 +97,7 @@ export class FakeVolumes implements VolumeStore {
 
   private readable(id: string): FakeVolume | undefined {
     const volume = this.world.volumes.get(id);
-    if (volume?.damaged) throw new AppError("data_loss", `Volume ${id} is damaged`, { reason: "bad_volume", details: { volume: id } });
+    if (volume?.damaged) throw volumeDamaged(id);
     return volume;
   }
 

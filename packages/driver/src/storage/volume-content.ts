@@ -9,7 +9,7 @@ import { AppError } from "@boxyard/core";
  *
  * **Errors.** `not_found`: reason `volume_not_found`, or `path_not_found` for a path, or a parent, that does not exist. `already_exists`, reason
  * `path_exists`. `failed_precondition`: reason `not_a_directory`, `not_a_file`, or `bad_link` for links in a circle. `resource_exhausted`: reason
- * `volume_full`, or `too_many_entries` for a list. `data_loss`, reason `bad_volume`, for a damaged volume. `details.volume` is its id.
+ * `volume_full`, `volume_disk_full`, or `too_many_entries` for a list. `data_loss`, reason `bad_volume`, for a damaged volume. `details.volume` is its id.
  *
  * Sandboxes may change the files at the same time; every call acts as one more program on the same file system.
  */

@@ -50,7 +50,7 @@ export function checkVolumeMounts(mounts: readonly VolumeMount[] = []): void {
   for (const [i, { volume, path }] of mounts.entries()) {
     if (!isVolumeId(volume)) throw bad("bad_volume_id", "The id of a volume is malformed", path);
     if (!isMountPath(path)) {
-      const message = `No volume can be mounted at ${JSON.stringify(path)}: use an absolute path without '..', outside /proc, /sys, /dev and /run`;
+      const message = `No volume can be mounted at ${JSON.stringify(path)}: use an absolute path without '..', outside /proc, /sys, /dev and /.boxyard, that does not begin with /run`;
       throw bad("bad_mount_path", message, path);
     }
     const other = mounts.find((mount, j) => j !== i && isAtOrBelow(path, mount.path));

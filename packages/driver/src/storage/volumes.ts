@@ -21,7 +21,8 @@ import type { VolumeContent } from "./volume-content.ts";
  *   `failed_precondition`, reason `volumes_differ`. A sandbox that boots from the disk of a snapshot may have others.
  * - `remove` refuses while a sandbox has it (`failed_precondition`, reason `volume_in_use`, `details.sandboxes`), paused ones too; of a `create` of a sandbox
  *   and a `remove` at the same time one fails. Snapshots do not keep it: a start that needs it is `not_found`, reason `volume_not_found`, `details.volume`.
- * - No use of it is above its limit: a write is `volume_full` (in a sandbox `EDQUOT`), and nothing else is affected.
+ * - No use of it is above its limit: a write is `volume_full` (in a sandbox `EDQUOT`), and nothing else is affected. Where the disk below has no room, it is
+ *   `volume_disk_full`, or `volume_full` where the driver keeps that room by lower limits.
  * - What is kept of a volume may be damaged from outside. Then every call, and every start with it, throws `data_loss`, reason `bad_volume`; `list`
  *   includes it (`damaged`), and `remove` removes it.
  *
@@ -100,6 +101,13 @@ export const damagedVolume = (id: string): VolumeInfo => ({ id, limitBytes: 0, u
 export const volumeNotFound = (id: string) =>
   new AppError("not_found", `There is no volume ${id} on this machine`, { reason: "volume_not_found", details: { volume: id } });
 
+/** What is kept of it, or the disk below, cannot be read. */
+export const volumeDamaged = (id: string) =>
+  new AppError("data_loss", `Volume ${id} on this machine is damaged: its files cannot be used`, {
+    reason: "bad_volume",
+    details: { volume: id },
+  });
+
 export const volumeExists = (id: string) =>
   new AppError("already_exists", `Volume ${id} exists already`, { reason: "volume_exists", details: { volume: id } });
 
@@ -118,6 +126,13 @@ export const volumeTooSmall = (id: string, usedBytes: number, limitBytes: number
 export const volumeFull = (id: string) =>
   new AppError("resource_exhausted", `Volume ${id} is full: remove files, or give it a larger limit`, {
     reason: "volume_full",
+    details: { volume: id },
+  });
+
+/** The disk below all volumes has no room, whatever the limit of this one. */
+export const volumeDiskFull = (id: string) =>
+  new AppError("resource_exhausted", `Volume ${id} takes no writes, because the disk of this machine is full: make room there`, {
+    reason: "volume_disk_full",
     details: { volume: id },
   });
 

@@ -52,10 +52,11 @@ const rollback = sandboxTool({
     // A 404 of the rollback would not say which of the two is missing.
     if (!(await session.snapshots.exists(id)))
       throw new ToolError(`There is no snapshot ${id}.`, "`snapshot` makes one and returns its id.");
-    await sandbox.rollback(id, { requestTimeoutMs });
+    const { volumes } = await sandbox.rollback(id, { requestTimeoutMs });
     // The pids may be those of other processes now.
     session.commands.forget(sandbox.sandboxId);
-    return `Sandbox ${sandbox.sandboxId} is as in ${id}.`;
+    const kept = volumes.map(({ path }) => ` ${path} is a volume, and was not set back.`);
+    return `Sandbox ${sandbox.sandboxId} is as in ${id}.${kept.join("")}`;
   },
 });
 

@@ -5,6 +5,8 @@ import { buildPackage } from "./build.ts";
 const PACKAGE = resolve(import.meta.dir, "../..");
 const OUTPUT = resolve(PACKAGE, "../../docs/sdk.md");
 
+const SNAPSHOTS = ["SnapshotOptions", "SnapshotInfo", "RollbackResult", "SnapshotListOpts", "SnapshotListOptions"];
+const TEMPLATES = ["TemplateInfo", "TemplateBuild", "TemplateSettings", "TemplateTag"];
 /** What the reference shows, in the order in which a reader meets it. An export that is in no chapter is an error. */
 const CHAPTERS: readonly { readonly title: string; readonly names: readonly string[] }[] = [
   {
@@ -45,7 +47,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
   },
   {
     title: "Pause, forks and snapshots",
-    names: ["PauseOptions", "ForkOptions", "ForkResult", "SnapshotOptions", "SnapshotInfo", "SnapshotListOpts", "SnapshotListOptions"],
+    names: ["PauseOptions", "ForkOptions", "ForkResult", ...SNAPSHOTS],
   },
   {
     title: "Volumes",
@@ -151,9 +153,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "BuildError",
       "CallSite",
       "placeOf",
-      "TemplateInfo",
-      "TemplateSettings",
-      "TemplateTag",
+      ...TEMPLATES,
       "PushOpts",
       "PushProgress",
       "PushedImage",

@@ -84,6 +84,14 @@ export interface SnapshotInfo {
   readonly names: readonly string[];
   /** When a rule of retention deletes it. */
   readonly deleteAt?: Date;
+  /** Volumes of its sandbox, whose files it does not keep: a rollback to it leaves them as they are then. Absent without. */
+  readonly volumes?: readonly MountedVolume[];
+}
+
+/** What a rollback has left as it was. */
+export interface RollbackResult {
+  /** Volumes of the sandbox: their files are as before the rollback. */
+  readonly volumes: readonly MountedVolume[];
 }
 
 function required<T>(value: T | undefined, field: string): T {
@@ -105,8 +113,17 @@ export function accessFromJson(value: unknown): SandboxAccess {
 
 export function snapshotFromJson(value: unknown): SnapshotInfo {
   const json = unchecked<wire.SnapshotInfo>(value);
-  return { snapshotId: required(text(json.snapshotID), "snapshotID"), names: texts(json.names), ...dateOf("deleteAt", json.deleteAt) };
+  const snapshotId = required(text(json.snapshotID), "snapshotID");
+  return { snapshotId, names: texts(json.names), ...dateOf("deleteAt", json.deleteAt), ...volumesOf(json) };
 }
+
+export const rollbackFromJson = (value: unknown): RollbackResult => ({
+  volumes: [],
+  ...volumesOf(unchecked<wire.SandboxRollbackResult>(value)),
+});
+
+const volumesOf = ({ volumeMounts }: { readonly volumeMounts?: unknown }): { readonly volumes?: readonly MountedVolume[] } =>
+  Array.isArray(volumeMounts) ? { volumes: volumeMounts.map(mountFromJson) } : {};
 
 export function infoFromJson(value: unknown): SandboxInfo {
   const json = unchecked<wire.ListedSandbox & Pick<wire.SandboxDetail, "health" | "lifecycle" | "pauseCause">>(value);
@@ -128,7 +145,7 @@ export function infoFromJson(value: unknown): SandboxInfo {
     memoryMB: Number(json.memoryMB ?? 0),
     diskSizeMB: Number(json.diskSizeMB ?? 0),
     metadata: (json.metadata ?? {}) as Record<string, string>,
-    ...(Array.isArray(json.volumeMounts) && { volumes: json.volumeMounts.map(mountFromJson) }),
+    ...volumesOf(json),
     envdVersion: text(json.envdVersion) ?? "",
     ...(json.lifecycle ? { lifecycle: lifecycleFromJson(json.lifecycle) } : {}),
     ...(json.health === "unresponsive" && { health: "unresponsive" }),

@@ -17,7 +17,7 @@ import { getNetworkLog, type NetworkLogEntry, type NetworkLogOptions, type Sugge
 import type { Paginator } from "./paginator.ts";
 import { newClaim, prepare } from "./prepare.ts";
 import * as calls from "./sandbox-api.ts";
-import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
+import type { RollbackResult, SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
 import type { SandboxConnectOpts, SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
 import { SandboxPorts } from "./sandbox-ports.ts";
 import { Sandboxes } from "./sandboxes.ts";
@@ -161,7 +161,7 @@ export class Sandbox extends SandboxPorts {
   }
 
   /** Resets a sandbox to one of its snapshots; see {@link Sandbox.rollback}. */
-  static rollback(sandboxId: string, snapshotId: string, opts: ConnectionOptions = {}): Promise<void> {
+  static rollback(sandboxId: string, snapshotId: string, opts: ConnectionOptions = {}): Promise<RollbackResult> {
     return Sandboxes.rollback(sandboxId, snapshotId, opts);
   }
 
@@ -243,12 +243,16 @@ export class Sandbox extends SandboxPorts {
   /**
    * Resets the sandbox to one of its snapshots, or to the snapshot that it was created from. The disk and the processes become those of the
    * snapshot; id, token, metadata and end of the sandbox stay. Open connections are closed. If this fails, the sandbox keeps running as before.
+   * Volumes are never set back: the result names those of the sandbox, whose files are as before.
    */
-  rollback(snapshotId: string, opts: RequestOptions = {}): Promise<void> {
+  rollback(snapshotId: string, opts: RequestOptions = {}): Promise<RollbackResult> {
     return snapshots.rollbackSandbox(this.api, this.sandboxId, snapshotId, opts);
   }
 
-  /** Takes a snapshot of the sandbox, including memory. The sandbox keeps running. `Sandbox.create(snapshotId)` creates sandboxes from the snapshot. */
+  /**
+   * Takes a snapshot of the sandbox, including memory. The sandbox keeps running. `Sandbox.create(snapshotId)` creates sandboxes from the snapshot. The files
+   * of volumes are not kept; the result names these volumes.
+   */
   createSnapshot(opts: RequestOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> {
     return snapshots.createSnapshot(this.api, this.sandboxId, opts, opts);
   }

@@ -5,7 +5,7 @@ import { getNetworkLog, type NetworkLogEntry, type NetworkLogOptions, type Sugge
 import { Paginator } from "./paginator.ts";
 import * as links from "./port-links.ts";
 import * as calls from "./sandbox-api.ts";
-import type { SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
+import type { RollbackResult, SandboxAccess, SandboxInfo, SandboxLogEntry, SandboxMetrics, SnapshotInfo } from "./sandbox-info.ts";
 import type { SandboxCreateOpts, SandboxListOpts, SnapshotListOpts } from "./sandbox-options.ts";
 import * as snapshots from "./snapshot-api.ts";
 
@@ -47,7 +47,7 @@ export const Sandboxes = {
   createSnapshot: (id: string, opts: ConnectionOptions & snapshots.SnapshotOptions = {}): Promise<SnapshotInfo> =>
     snapshots.createSnapshot(apiOf(opts), id, opts, {}),
 
-  rollback: (id: string, snapshotId: string, opts: ConnectionOptions = {}): Promise<void> =>
+  rollback: (id: string, snapshotId: string, opts: ConnectionOptions = {}): Promise<RollbackResult> =>
     snapshots.rollbackSandbox(apiOf(opts), id, snapshotId, {}),
 
   listSnapshots(opts: SnapshotListOpts = {}): Paginator<SnapshotInfo> {

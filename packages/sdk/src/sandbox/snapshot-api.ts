@@ -6,7 +6,14 @@ import { unchecked } from "../connection/unchecked.ts";
 import { withQuery } from "../connection/with-query.ts";
 import { type BoxyardError, ConflictError } from "../errors.ts";
 import { getSandboxInfo, lifetimeSeconds, NO_SANDBOX, type Page, sandboxPath } from "./sandbox-api.ts";
-import { accessFromJson, type SandboxAccess, type SnapshotInfo, snapshotFromJson } from "./sandbox-info.ts";
+import {
+  accessFromJson,
+  type RollbackResult,
+  rollbackFromJson,
+  type SandboxAccess,
+  type SnapshotInfo,
+  snapshotFromJson,
+} from "./sandbox-info.ts";
 
 export interface PauseOptions {
   /** False: only the disk is kept, and a resume boots the sandbox from it. Default true. */
@@ -85,7 +92,7 @@ export function createSnapshot(api: ApiClient, id: string, snapshot: SnapshotOpt
   });
 }
 
-export function rollbackSandbox(api: ApiClient, id: string, snapshotId: string, options: RequestOptions): Promise<void> {
+export function rollbackSandbox(api: ApiClient, id: string, snapshotId: string, options: RequestOptions): Promise<RollbackResult> {
   return api.send({
     method: "POST",
     path: sandboxPath(id, "/rollback"),
@@ -93,7 +100,7 @@ export function rollbackSandbox(api: ApiClient, id: string, snapshotId: string, 
     notFoundReason: NO_SANDBOX,
     options,
     body: { snapshotID: snapshotId },
-    read: async () => {},
+    read: async (response) => rollbackFromJson(await response.json()),
   });
 }
 

@@ -6,6 +6,14 @@ export { waitForFile, waitForPort, waitForProcess, waitForTimeout, waitForUrl } 
 export type { RegistryAccess, SecretMount, TemplateRestrictions } from "./steps.ts";
 export { Template } from "./template.ts";
 export type { BuildRef, BuildResources, NewBuild } from "./template-api.ts";
-export type { BuildLogEntry, BuildState, BuildStatus, TemplateInfo, TemplateSettings, TemplateTag } from "./template-info.ts";
+export type {
+  BuildLogEntry,
+  BuildState,
+  BuildStatus,
+  TemplateBuild,
+  TemplateInfo,
+  TemplateSettings,
+  TemplateTag,
+} from "./template-info.ts";
 export type { CopyOpts, DockerfileOpts, RunOpts, TemplateBuildOpts, TemplateOpts } from "./template-opts.ts";
 export type { UploadOpts, UploadState } from "./upload.ts";

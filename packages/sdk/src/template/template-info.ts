@@ -23,6 +23,15 @@ export interface BuildStatus {
   readonly reason: { readonly message: string; readonly step: string | undefined } | undefined;
 }
 
+/** A build of a template. */
+export interface TemplateBuild {
+  readonly buildId: string;
+  readonly status: BuildState;
+  readonly createdAt: Date;
+  /** When a rule of retention deletes it; only of a build without a tag. */
+  readonly deleteAt?: Date;
+}
+
 /** A template and its newest build. */
 export interface TemplateInfo {
   readonly templateId: string;
@@ -44,6 +53,8 @@ export interface TemplateInfo {
   /** Sandboxes created from it so far. */
   readonly useCount: number;
   readonly buildCount: number;
+  /** The newest hundred builds, the newest first. Only `getInfo` returns them. */
+  readonly builds?: readonly TemplateBuild[];
   readonly envdVersion: string;
   /** Rules for what was made of it, in place of the team's rules of the same kinds. */
   readonly retention: Retention;
@@ -92,7 +103,7 @@ function entryFromJson(value: unknown): BuildLogEntry {
 }
 
 export function templateFromJson(value: unknown): TemplateInfo {
-  const json = unchecked<wire.Template>(value);
+  const json = unchecked<wire.TemplateWithBuilds>(value);
   return {
     templateId: text(json.templateID) ?? "",
     buildId: text(json.buildID) ?? "",
@@ -108,11 +119,18 @@ export function templateFromJson(value: unknown): TemplateInfo {
     lastUsedAt: text(json.lastSpawnedAt) === undefined ? undefined : date(json.lastSpawnedAt),
     useCount: Number(json.spawnCount ?? 0),
     buildCount: Number(json.buildCount ?? 0),
+    ...(Array.isArray(json.builds) && { builds: json.builds.map(listedBuild) }),
     envdVersion: text(json.envdVersion) ?? "",
     retention: (json.retention ?? {}) as Retention,
     maxResources: (json.maxResources ?? {}) as SandboxResources,
     idleTimeoutMs: json.idleTimeout ? Number(json.idleTimeout) * 1000 : undefined,
   };
+}
+
+function listedBuild(value: unknown): TemplateBuild {
+  const json = unchecked<wire.TemplateBuild>(value);
+  const deleteAt = text(json.deleteAt) === undefined ? {} : { deleteAt: date(json.deleteAt) };
+  return { buildId: text(json.buildID) ?? "", status: state(json.status), createdAt: date(json.createdAt), ...deleteAt };
 }
 
 export function tagFromJson(value: unknown): TemplateTag {

@@ -1,6 +1,7 @@
 import type * as wire from "@boxyard/spec/platform-types";
 import { ApiClient, type ApiRequest } from "../connection/api-client.ts";
 import { type ConnectionOptions, resolveConfig } from "../connection/config.ts";
+import { randomKey } from "../connection/random-key.ts";
 import type { RequestOptions } from "../connection/request-scope.ts";
 import { withQuery } from "../connection/with-query.ts";
 import { NotFoundError } from "../errors.ts";
@@ -14,6 +15,11 @@ export interface VolumeSizeOptions {
 }
 
 export interface VolumeCreateOpts extends ConnectionOptions, VolumeSizeOptions {}
+
+interface KeyOptions {
+  /** Identifies this creation: another call with the same key returns the same volume. Default: a new key for each call, whose repeats are one creation. */
+  readonly idempotencyKey?: string | undefined;
+}
 
 const NO_VOLUME = "volume_not_found";
 const ownPath = (key: string, rest = "") => `/boxyard/volumes/${encodeURIComponent(key)}${rest}`;
@@ -45,8 +51,9 @@ export class Volume {
   }
 
   /** Creates an empty volume. A name that your team has already is an `InvalidArgumentError`. */
-  static create(name: string, opts: VolumeCreateOpts = {}): Promise<Volume> {
-    return Volume.make(new ApiClient(resolveConfig(opts)), { name, ...(opts.sizeMB === undefined ? {} : { sizeMB: opts.sizeMB }) }, {});
+  static create(name: string, opts: VolumeCreateOpts & KeyOptions = {}): Promise<Volume> {
+    const { sizeMB, idempotencyKey } = opts;
+    return Volume.make(new ApiClient(resolveConfig(opts)), { name, ...(sizeMB === undefined ? {} : { sizeMB }) }, { idempotencyKey });
   }
 
   /** Gets a volume by its id or name. Throws a `NotFoundError`. */
@@ -98,12 +105,14 @@ export class Volume {
     });
   }
 
-  private static make(api: ApiClient, body: wire.NewVolume, options: RequestOptions): Promise<Volume> {
+  private static make(api: ApiClient, body: wire.NewVolume, options: RequestOptions & KeyOptions): Promise<Volume> {
     return api.send({
       method: "POST",
       path: "/volumes",
       what: `create volume ${body.name}`,
       notFoundReason: NO_VOLUME,
+      headers: { "Idempotency-Key": options.idempotencyKey ?? randomKey() },
+      repeatable: true,
       options,
       body,
       read: async (response) => new Volume(api, await response.json()),
@@ -121,7 +130,7 @@ export class Volume {
   }
 
   /** Creates another volume, which begins with what this one holds now. Nothing is copied: both share what neither changes. */
-  clone(name: string, options: RequestOptions & VolumeSizeOptions = {}): Promise<Volume> {
+  clone(name: string, options: RequestOptions & VolumeSizeOptions & KeyOptions = {}): Promise<Volume> {
     const { sizeMB } = options;
     return Volume.make(this.api, { name, from: this.name, ...(sizeMB === undefined ? {} : { sizeMB }) }, options);
   }

@@ -9,6 +9,7 @@ const STATUS_BY_REASON: Readonly<Record<string, number>> = {
   method_not_allowed: 405,
   volume_in_use: 409,
   volume_full: 507,
+  volume_disk_full: 507,
   archive_too_large: 413,
 };
 
@@ -42,6 +43,7 @@ const PUBLIC_REASONS = new Set([
   "sandbox_in_setup",
   "setup_lost",
   "size_too_large",
+  "volume_name_taken",
   "memory_in_use",
   "disk_in_use",
 ]);

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { AppError } from "@boxyard/core";
+import { sampleRecord } from "../store/sample-record.ts";
 import { failedVerb } from "./failed-verb.ts";
 import { resumeFailure } from "./transitions/resume.ts";
 
@@ -13,8 +14,11 @@ test("what the kernel or CRIU says of the machine's processes is not told to cli
 test("a resume from memory that fails for good says how the disk starts; others do not", () => {
   const broken = new AppError("internal", "CRIU could not restore", { reason: "restore_failed" });
   const full = new AppError("resource_exhausted", "no room", { reason: "no_room_for_memory" });
+  const paused = sampleRecord({});
+  const record = { ...paused, settings: { ...paused.settings, pauseMode: "full" as const } };
   const way = expect.stringContaining('"memory": false');
-  expect(resumeFailure(broken, true)).toMatchObject({ code: "unavailable", reason: "resume_failed", message: way });
-  expect(resumeFailure(broken, false).message).not.toContain("memory");
-  expect(resumeFailure(full, true).message).not.toContain("false");
+  expect(resumeFailure(record, broken, true)).toMatchObject({ code: "unavailable", reason: "resume_failed", message: way });
+  expect(resumeFailure(record, broken, false).message).not.toContain("memory");
+  expect(resumeFailure(paused, broken, true).message).not.toContain("memory");
+  expect(resumeFailure(record, full, true).message).not.toContain("false");
 });

@@ -1,5 +1,5 @@
 import type { SandboxId, TeamId, TemplateId } from "@boxyard/core";
-import type { SandboxRecord, SnapshotOrigin, TemplateSettings, TemplateSpec, TemplateVersion } from "../store/index.ts";
+import type { SandboxRecord, SandboxVolume, SnapshotOrigin, TemplateSettings, TemplateSpec, TemplateVersion } from "../store/index.ts";
 
 /** What sandboxes need of templates. `templates/` has it; the two meet in `context.ts`. */
 export interface TemplateSource {
@@ -33,6 +33,8 @@ export interface ListedSnapshot {
   readonly buildId: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
+  /** Volumes of that sandbox, of which the snapshot keeps nothing. */
+  readonly volumes?: readonly SandboxVolume[] | undefined;
 }
 
 export interface SnapshotFilter {

@@ -1,7 +1,9 @@
 import { AppError, isAppError, isRetryable } from "@boxyard/core";
 import { isTransientErrno } from "@boxyard/core/node";
 import { limitMet } from "../limit-met.ts";
+import type { SandboxVolume } from "../store/index.ts";
 import { isStoreAway } from "../store/store-fault.ts";
+import { withVolumeName } from "../volumes/naming.ts";
 
 export { sandboxNotFound } from "@boxyard/core";
 
@@ -27,6 +29,8 @@ export interface CreateEnd {
   readonly ended: AbortSignal;
   /** False: the removal failed, and the sweep goes on with it. */
   readonly isRemoved: boolean;
+  /** Of the sandbox: an error about one of them says its name. */
+  readonly volumes?: readonly SandboxVolume[] | undefined;
 }
 
 /**
@@ -51,8 +55,9 @@ export function createFailure(error: unknown, how: CreateEnd): AppError {
     return new AppError("not_found", message, { reason: "snapshot_not_found", cause: error });
   }
   if (error instanceof AppError && OF_VOLUMES.has(error.reason)) {
-    const code = error.code === "not_found" ? "not_found" : "invalid_argument";
-    return new AppError(code, `volumeMounts: ${error.message}`, { reason: error.reason, details: error.details, cause: error });
+    const { message } = withVolumeName(error, how.volumes) as AppError;
+    // 400 also for what is not found: clients take a 404 for a template that is missing.
+    return new AppError("invalid_argument", `volumeMounts: ${message}`, { reason: error.reason, details: error.details, cause: error });
   }
   const left = how.isRemoved ? "nothing of it is left" : "what is left of it is being removed";
   if (isTimeout(error) || isAppError(error, "deadline_exceeded")) {

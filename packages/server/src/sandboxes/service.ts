@@ -202,7 +202,7 @@ export class SandboxService {
     const { admission, engine } = this.parts;
     return admission.holdPlace(sandbox, () =>
       engine.run(sandbox, resume, input).catch((error: unknown) => {
-        throw isWrongState(error) ? error : resumeFailure(error, input.memory && sandbox.record.settings.pauseMode === "full");
+        throw isWrongState(error) ? error : resumeFailure(sandbox.record, error, input.memory);
       }),
     );
   }

@@ -1,4 +1,4 @@
-import type { SandboxId, TeamId } from "@boxyard/core";
+import type { TeamId } from "@boxyard/core";
 import type { Session } from "./session.ts";
 import { num, type Row, text } from "./sql-values.ts";
 
@@ -8,7 +8,8 @@ export interface IdempotencyRecord {
   readonly key: string;
   /** SHA-256 of the request. */
   readonly fingerprint: string;
-  readonly sandboxId: SandboxId;
+  /** Id of the sandbox or volume. */
+  readonly madeId: string;
   readonly createdAt: number;
 }
 
@@ -19,7 +20,7 @@ export async function claimKey(session: Session, record: IdempotencyRecord): Pro
     team_id: teamId as string,
     key,
     fingerprint: record.fingerprint,
-    sandbox_id: record.sandboxId as string,
+    sandbox_id: record.madeId,
     created_at: record.createdAt,
   };
   const won = await session.sql`INSERT INTO idempotency ${session.sql(values)} ON CONFLICT (team_id, key) DO NOTHING RETURNING key`;
@@ -34,7 +35,7 @@ function idempotencyOf(row: Row): IdempotencyRecord {
     teamId: text(row.team_id) as TeamId,
     key: text(row.key),
     fingerprint: text(row.fingerprint),
-    sandboxId: text(row.sandbox_id) as SandboxId,
+    madeId: text(row.sandbox_id),
     createdAt: num(row.created_at),
   };
 }

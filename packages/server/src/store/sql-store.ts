@@ -272,8 +272,8 @@ export class SqlStore implements Store {
     return claimKey(this.session, record);
   }
 
-  async dropKey(teamId: TeamId, key: string, sandboxId: SandboxId): Promise<void> {
-    await this.session.sql`DELETE FROM idempotency WHERE team_id = ${teamId} AND key = ${key} AND sandbox_id = ${sandboxId}`;
+  async dropKey(teamId: TeamId, key: string, madeId: string): Promise<void> {
+    await this.session.sql`DELETE FROM idempotency WHERE team_id = ${teamId} AND key = ${key} AND sandbox_id = ${madeId}`;
   }
 
   async pruneKeys(time: number): Promise<void> {

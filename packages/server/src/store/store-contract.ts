@@ -287,13 +287,13 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     });
 
     test("lets one claim of an idempotency key win, and removes claims", async () => {
-      const claim = { teamId: "t" as TeamId, key: "k", fingerprint: "f", sandboxId: newSandboxId(), createdAt: 5 };
+      const claim = { teamId: "t" as TeamId, key: "k", fingerprint: "f", madeId: newSandboxId(), createdAt: 5 };
       expect(await store.claimKey(claim)).toBeUndefined();
-      const other = { ...claim, fingerprint: "g", sandboxId: newSandboxId() };
+      const other = { ...claim, fingerprint: "g", madeId: newSandboxId() };
       expect(await store.claimKey(other)).toEqual(claim);
-      await store.dropKey(claim.teamId, "k", other.sandboxId);
+      await store.dropKey(claim.teamId, "k", other.madeId);
       expect(await store.claimKey(other)).toEqual(claim);
-      await store.dropKey(claim.teamId, "k", claim.sandboxId);
+      await store.dropKey(claim.teamId, "k", claim.madeId);
       expect(await store.claimKey(other)).toBeUndefined();
       await store.pruneKeys(6);
       expect(await store.claimKey(claim)).toBeUndefined();

@@ -111,8 +111,8 @@ export interface Store {
 
   /** Claims an idempotency key. Returns undefined, or the earlier claim. */
   claimKey(record: IdempotencyRecord): Promise<IdempotencyRecord | undefined>;
-  /** Removes a claim, if it is still the claim of that sandbox. */
-  dropKey(teamId: TeamId, key: string, sandboxId: SandboxId): Promise<void>;
+  /** Removes a claim, if it is still the claim of what has this id. */
+  dropKey(teamId: TeamId, key: string, madeId: string): Promise<void>;
   /** Removes claims of idempotency keys from before `time`. */
   pruneKeys(time: number): Promise<void>;
 

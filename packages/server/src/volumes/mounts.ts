@@ -57,8 +57,27 @@ function mountsOfTemplate(
 /** The driver's form of a sandbox's volume. */
 export const toDriver = ({ id, path, readOnly }: SandboxVolume) => ({ volume: id, path, readOnly });
 
+/** Directories of the image without which no program starts there, and no user is known. What lies below them, but for these, can be replaced. */
+const SYSTEM = new Set([
+  "/bin",
+  "/etc",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/sbin",
+  "/usr",
+  "/usr/bin",
+  "/usr/lib",
+  "/usr/lib32",
+  "/usr/lib64",
+  "/usr/sbin",
+]);
+
 /** Checks number and paths before any volume is looked up. Throws `invalid_argument`, whose message begins with the field. */
 export function checkMounts(asked: Asked): void {
+  const system = asked.find(({ path }) => SYSTEM.has(path));
+  if (system)
+    throw refuse(`No volume can be mounted at ${system.path}, because it would hide the system's own files: use another directory`);
   try {
     checkVolumeMounts(asked.map(({ path }) => ({ volume: "any", path, readOnly: false })));
   } catch (error) {

@@ -5,6 +5,7 @@ import { archiveBytesOf, type SandboxDriver, type VolumeArchive, type VolumeInfo
 import { limitMet } from "../limit-met.ts";
 import type { Store, VolumeRecord } from "../store/index.ts";
 import { ArchiveCount, READER_LIMIT_MS, whenEnded } from "./archives.ts";
+import { withVolumeName } from "./naming.ts";
 
 export interface VolumesParts {
   readonly store: Store;
@@ -58,21 +59,24 @@ export class Volumes {
   }
 
   /**
-   * Makes a volume, or leaves nothing. Throws `invalid_argument`, reason `volume_name_taken`; `not_found` for an unknown `from`; `resource_exhausted`;
-   * `unimplemented`, reason `volumes_unimplemented`.
+   * Makes a volume, or leaves nothing. Throws `invalid_argument`, reason `volume_name_taken` or `size_too_large`; `not_found` for an unknown `from`;
+   * `resource_exhausted`; `unimplemented`, reason `volumes_unimplemented`.
    */
-  async create(teamId: TeamId, { name, sizeMB, from, archive }: NewVolume): Promise<VolumeRecord> {
+  async create(teamId: TeamId, { name, sizeMB, from, archive }: NewVolume, id: string = randomUUID()): Promise<VolumeRecord> {
     const { store, driver, clock, defaultMB } = this.parts;
     this.mustHave();
+    await checkVolumeSize(driver, sizeMB);
     const source = from === undefined ? undefined : await this.named(teamId, from);
     if (from !== undefined && !source) throw notFound(from);
     if ((await this.ofTeam(teamId)).length >= MAX_VOLUMES) {
       throw limitMet({ limit: "volumes", value: MAX_VOLUMES, reason: "too_many_team_volumes", advice: "delete some" });
     }
     const sizeBytes = sizeMB === undefined ? (source?.sizeBytes ?? defaultMB * MIB) : sizeMB * MIB;
-    const record = { id: randomUUID() as string, teamId, name, state: "creating" as const, sizeBytes, createdAt: clock.now() };
+    const record = { id, teamId, name, state: "creating" as const, sizeBytes, createdAt: clock.now() };
     if (!(await this.at("volume intent", () => store.volumes.add(record)))) {
-      throw new AppError("invalid_argument", `name: there is a volume '${name}' already`, { reason: "volume_name_taken" });
+      throw new AppError("invalid_argument", `name: there is a volume '${name}' already: use it, or choose another name`, {
+        reason: "volume_name_taken",
+      });
     }
     try {
       const options = { limitBytes: sizeBytes, archive, ...(source && { from: source.id }) };
@@ -81,7 +85,7 @@ export class Volumes {
     } catch (error) {
       // What this cannot undo is removed at the next start.
       await this.forget(record).catch((undo: unknown) => this.parts.logger.warn({ err: undo, volume: record.id }, NOT_REMOVED));
-      throw tooSmall(error, source?.name ?? name);
+      throw tooSmall(withVolumeName(error, [record, ...(source ? [source] : [])]), source?.name ?? name);
     }
     return { ...record, state: "ready" };
   }
@@ -128,13 +132,17 @@ export class Volumes {
     return withUse(record, info);
   }
 
-  /** Sets the size of the team's volume of this id or name. Throws `not_found`; `failed_precondition`, reason `volume_too_small`, with what is in use. */
+  /**
+   * Sets the size of the team's volume of this id or name. Throws `not_found`; `failed_precondition`, reason `volume_too_small`, with what is in use;
+   * `invalid_argument`, reason `size_too_large`.
+   */
   async resize(teamId: TeamId, key: string, sizeMB: number): Promise<VolumeUse> {
     const { id } = await this.ofKey(teamId, key);
+    await checkVolumeSize(this.parts.driver, sizeMB);
     return this.changes.run(id, async () => {
       const record = await this.find(id);
       const info = await this.at("volume limit", () => this.parts.driver.volumes.resize(id, sizeMB * MIB)).catch((error: unknown) => {
-        throw tooSmall(error, record.name);
+        throw tooSmall(withVolumeName(error, [record]), record.name);
       });
       await this.at("volume size", () => this.parts.store.volumes.setSize(id, info.limitBytes));
       return withUse(record, info);
@@ -147,7 +155,8 @@ export class Volumes {
     key: string,
     signal: AbortSignal,
   ): Promise<{ readonly name: string; readonly tar: ReadableStream<Uint8Array> }> {
-    const { id, name } = await this.ofKey(teamId, key);
+    const record = await this.ofKey(teamId, key);
+    const { id, name } = record;
     const end = this.archives.begin();
     try {
       return {
@@ -156,7 +165,7 @@ export class Volumes {
       };
     } catch (error) {
       end();
-      throw error;
+      throw withVolumeName(error, [record]);
     }
   }
 
@@ -256,6 +265,17 @@ const NOT_REMOVED = "a volume that is not whole could not be removed; the next s
 
 const withUse = (record: VolumeRecord, info: VolumeInfo | undefined): VolumeUse =>
   info ? { ...record, sizeBytes: info.limitBytes, usedBytes: info.usedBytes } : record;
+
+/** Throws `invalid_argument`, reason `size_too_large`, with both figures, for a size beyond the disk of all volumes: it could never be used. */
+async function checkVolumeSize(driver: Pick<SandboxDriver, "capacity">, sizeMB: number | undefined): Promise<void> {
+  if (sizeMB === undefined) return;
+  const most = Math.floor((await driver.capacity()).diskLimitBytes / MIB);
+  if (sizeMB <= most) return;
+  throw new AppError("invalid_argument", `sizeMB: ${sizeMB} is more than the ${most} MiB that this machine's storage has`, {
+    reason: "size_too_large",
+    details: { wanted: sizeMB, most },
+  });
+}
 
 /** Names the volume and the figure in the driver's refusal of a size. */
 function tooSmall(error: unknown, name: string): unknown {

@@ -339,6 +339,10 @@ export type SandboxForkRequest = {
   readonly count?: number | undefined;
 };
 
+export type SandboxRollbackResult = {
+  readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
+};
+
 export type SandboxRollbackRequest = {
   readonly snapshotID: string;
 };
@@ -347,6 +351,7 @@ export type SnapshotInfo = {
   readonly snapshotID: string;
   readonly names: readonly string[];
   readonly deleteAt?: string | undefined;
+  readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
 };
 
 export type SandboxSnapshotRequest = {
@@ -519,6 +524,7 @@ export type TemplateBuild = {
   readonly memoryMB: number;
   readonly diskSizeMB?: number | undefined;
   readonly envdVersion?: string | undefined;
+  readonly deleteAt?: string | undefined;
 };
 
 export type TemplateUpdateResponse = {

@@ -3,7 +3,7 @@ import { named } from "../openapi.ts";
 import { allowed } from "./access.ts";
 import { SandboxPath, Seconds } from "./common.ts";
 import { body, errors, IdempotencyHeaders, json, none, operation, page } from "./route-parts.ts";
-import { Sandbox } from "./sandbox.ts";
+import { Sandbox, VolumeMount } from "./sandbox.ts";
 
 const tags = ["Sandboxes"];
 
@@ -24,6 +24,11 @@ const SandboxRollback = z
     snapshotID: z.string().meta({ description: "Id of a snapshot of this sandbox, or of the snapshot that it was created from" }),
   })
   .meta(named("SandboxRollbackRequest"));
+const RolledBack = z
+  .object({
+    volumeMounts: z.array(VolumeMount).optional().meta({ description: "Its volumes, whose files are as before; absent without" }),
+  })
+  .meta(named("SandboxRollbackResult"));
 const NewSnapshot = z
   .object({ name: z.string().max(128).optional(), memory: z.boolean().default(true) })
   .meta(named("SandboxSnapshotRequest"));
@@ -32,6 +37,10 @@ export const SnapshotInfo = z
     snapshotID: z.string(),
     names: z.array(z.string()),
     deleteAt: z.iso.datetime().optional().meta({ description: "When a rule of retention deletes it" }),
+    volumeMounts: z
+      .array(VolumeMount)
+      .optional()
+      .meta({ description: "Volumes of its sandbox, whose files it does not keep; absent without" }),
   })
   .meta(named("SnapshotInfo"));
 const SnapshotsQuery = z.object({
@@ -68,7 +77,7 @@ export const snapshotRoutes = {
     ...allowed("sandboxes"),
     summary: "Set a sandbox back to one of its snapshots",
     request: { params: SandboxPath, body: body(SandboxRollback) },
-    responses: { 204: none("The sandbox runs with the state of the snapshot"), ...errors(400, 404, 409, 501) },
+    responses: { 200: json(RolledBack, "The sandbox runs with the state of the snapshot"), ...errors(400, 404, 409, 501) },
   }),
   createSnapshot: operation({
     method: "post",

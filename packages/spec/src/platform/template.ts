@@ -95,6 +95,7 @@ export const ListedBuild = z
     memoryMB: z.int(),
     diskSizeMB: z.int().optional(),
     envdVersion: z.string().optional(),
+    deleteAt: time.optional().meta({ description: "When a rule of retention deletes it; only of a build without a tag" }),
   })
   .meta(named("TemplateBuild"));
 export type ListedBuild = z.infer<typeof ListedBuild>;

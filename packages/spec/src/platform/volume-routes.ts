@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { named } from "../openapi.ts";
 import { allowed } from "./access.ts";
-import { body, errors, json, none, operation, pathParam } from "./route-parts.ts";
+import { body, errors, IdempotencyHeaders, json, none, operation, pathParam } from "./route-parts.ts";
 
 const tags = ["Volumes"];
 
@@ -82,8 +82,8 @@ export const volumeRoutes = {
     tags,
     ...allowed("sandboxes"),
     summary: "Create a volume",
-    request: { body: body(NewVolume) },
-    responses: { 201: json(VolumeAndToken, "Sandboxes can mount it"), ...errors(400, 404, 501) },
+    request: { headers: IdempotencyHeaders, body: body(NewVolume) },
+    responses: { 201: json(VolumeAndToken, "Sandboxes can mount it"), ...errors(400, 404, 409, 422, 501) },
   }),
   listVolumes: operation({
     method: "get",

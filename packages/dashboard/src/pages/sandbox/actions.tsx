@@ -98,7 +98,10 @@ function SnapshotDialog({ id, onClose, then }: ActionDialogProps) {
   const submit = () => then(sandbox.snapshot(id, name.trim()), "The snapshot was taken; the sandbox runs on.");
   return (
     <FormDialog title="Take a snapshot" action="Take it" onSubmit={submit} onClose={onClose}>
-      <p>The present state, memory included. Other sandboxes can start from it, and this one can be rolled back to it.</p>
+      <p>
+        The present state, memory included. Other sandboxes can start from it, and this one can be rolled back to it. The files of volumes
+        are not in it.
+      </p>
       <Field label="Name" placeholder="optional" hint="Lower-case letters, digits, - and _" value={name} onInput={setName} autoFocus />
     </FormDialog>
   );
@@ -116,7 +119,7 @@ function RollbackDialog({ id, onClose, then }: ActionDialogProps) {
         <p>There is no snapshot of this sandbox. Take one first, while it runs.</p>
       ) : (
         <>
-          <p>Disk and processes become those of the snapshot. What has changed since then is lost.</p>
+          <p>Disk and processes become those of the snapshot. What has changed since then is lost. Volumes stay as they are.</p>
           <Choice
             label="Snapshot"
             value={snapshot}

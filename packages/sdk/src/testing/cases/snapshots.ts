@@ -42,12 +42,13 @@ export const SNAPSHOT_CASES: readonly Case[] = [
     async ({ sdk, sandbox, platform, options }) => {
       const id = sandbox.sandboxId;
       platform.nextAnswers.push(
-        answer(204),
-        answer(204),
+        answer(200, {}),
+        answer(200, { volumeMounts: [{ name: "data", path: "/data", readOnly: true }] }),
         answer(400, { code: 400, message: "snapshotID: is no snapshot of this sandbox" }),
       );
-      await sandbox.rollback("mine:v1");
-      await sdk.Sandbox.rollback(id, "mine:v1", options);
+      assert.deepEqual(await sandbox.rollback("mine:v1"), { volumes: [] });
+      const { volumes } = await sdk.Sandbox.rollback(id, "mine:v1", options);
+      assert.deepEqual(volumes, [{ name: "data", path: "/data", readOnly: true }]);
       const sent = platform.seen.at(-1);
       assert.deepEqual([sent?.method, sent?.path, sent?.body], ["POST", `/sandboxes/${id}/rollback`, '{"snapshotID":"mine:v1"}']);
       await failure(sandbox.rollback("other"), sdk.InvalidArgumentError);

@@ -4,7 +4,14 @@ import { presentEgressProxy } from "../../sandboxes/egress/upstream-proxy.ts";
 import type { Observations } from "../../sandboxes/observations.ts";
 import { sandboxNotFound } from "../../sandboxes/problems.ts";
 import { visibleState } from "../../sandboxes/visible-state.ts";
-import { type NetworkRules, type NetworkSecret, resourcesOf, type SandboxRecord, type SandboxSettings } from "../../store/index.ts";
+import {
+  type NetworkRules,
+  type NetworkSecret,
+  resourcesOf,
+  type SandboxFacts,
+  type SandboxRecord,
+  type SandboxSettings,
+} from "../../store/index.ts";
 import { presentUsage } from "../metrics/present.ts";
 import type { SandboxServices } from "./services.ts";
 
@@ -53,13 +60,15 @@ export function presentListed(record: SandboxRecord, { observations }: { readonl
     memoryMB: Math.round(resources.memoryBytes / 2 ** 20),
     diskSizeMB: Math.round(resources.diskBytes / 2 ** 20),
     metadata: settings.metadata,
-    ...(facts.volumes && {
-      volumeMounts: facts.volumes.map(({ name, path, readOnly }) => ({ name, path, ...(readOnly && { readOnly }) })),
-    }),
+    ...presentVolumes(facts.volumes),
     state,
     envdVersion: ENVD_VERSION,
   };
 }
+
+/** Nothing without volumes. */
+export const presentVolumes = (volumes: SandboxFacts["volumes"]): Pick<ListedSandbox, "volumeMounts"> =>
+  volumes ? { volumeMounts: volumes.map(({ name, path, readOnly }) => ({ name, path, ...(readOnly && { readOnly }) })) } : {};
 
 /** `mayUse`: the caller may use the sandbox, and not look at it alone, so the answer has the token of its agent. */
 export function presentDetail(record: SandboxRecord, mayUse: boolean, services: SandboxServices): SandboxDetail {

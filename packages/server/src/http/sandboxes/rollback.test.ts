@@ -32,7 +32,7 @@ describe("a rollback", () => {
   test("goes on with the same sandbox from its snapshot", async () => {
     const { startedAt: _, ...before } = await detail();
     const askedAt = Date.now();
-    expect((await rollback()).status).toBe(204);
+    expect((await rollback()).status).toBe(200);
     const { startedAt, ...after } = await detail();
     // The rest of its lifetime, from when the rollback began.
     expect(Date.parse(after.endAt)).toBeGreaterThanOrEqual(Date.parse(before.endAt));
@@ -45,31 +45,31 @@ describe("a rollback", () => {
     expect(JSON.stringify(logs)).toContain("goes on from a snapshot");
     await eventually("nothing else is kept", () => fake().generation === undefined);
     fake().files.set("/work", "worse");
-    expect([(await rollback()).status, work()]).toEqual([204, "good"]);
+    expect([(await rollback()).status, work()]).toEqual([200, "good"]);
   });
 
   test("resumes a paused sandbox", async () => {
     await s.call("POST", `/sandboxes/${id}/pause`, {});
-    expect([(await rollback()).status, (await detail()).state, work()]).toEqual([204, "running", "good"]);
+    expect([(await rollback()).status, (await detail()).state, work()]).toEqual([200, "running", "good"]);
   });
 
   test("leads back to the snapshot that a sandbox was made from", async () => {
     const { sandboxID } = (await s.call("POST", "/v2/sandboxes", { templateID: snapshotID })).body;
     fake(sandboxID).files.set("/work", "bad too");
-    expect([(await rollback(snapshotID, sandboxID)).status, fake(sandboxID).files.get("/work")]).toEqual([204, "good"]);
+    expect([(await rollback(snapshotID, sandboxID)).status, fake(sandboxID).files.get("/work")]).toEqual([200, "good"]);
   });
 
   test("boots from a snapshot of the disk, with the environment", async () => {
     fake().files.set("/work", "on disk");
     const { body } = await s.call("POST", `/sandboxes/${id}/snapshots`, { memory: false });
-    expect([(await rollback(body.snapshotID)).status, work(), fake().spec.from?.memory]).toEqual([204, "on disk", false]);
+    expect([(await rollback(body.snapshotID)).status, work(), fake().spec.from?.memory]).toEqual([200, "on disk", false]);
     expect(fake().agent?.inits).toEqual([expect.objectContaining({ envVars: expect.objectContaining({ OWN: "1", FROM_TEMPLATE: "1" }) })]);
   });
 
   test("needs no room besides the room that the sandbox has", async () => {
     s.world.capacity = { ...s.world.capacity, memoryFreeBytes: 0 };
     await eventually("creates are refused", async () => (await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status === 503);
-    expect((await rollback()).status).toBe(204);
+    expect((await rollback()).status).toBe(200);
   });
 });
 
@@ -94,7 +94,7 @@ test("where no memory can be kept, disks are rolled back", async () => {
   files()?.set("/work", "good");
   const { body } = await other.call("POST", `/sandboxes/${sandboxID}/snapshots`, { memory: false });
   files()?.set("/work", "bad");
-  expect([(await rollback(body.snapshotID, sandboxID, other)).status, files()?.get("/work")]).toEqual([204, "good"]);
+  expect([(await rollback(body.snapshotID, sandboxID, other)).status, files()?.get("/work")]).toEqual([200, "good"]);
 });
 
 /** Points of a crash at which the next server finds the sandbox running: its old processes until the pause keeps them, its new ones once the store says so. */
@@ -123,7 +123,7 @@ describe.each(pointsOf(TRANSITIONS.rollback))("a rollback with a fault at '%s'",
       expect(state).toBe("running");
       const isDone = failing === "rollback result" && when === "after";
       expect(place.world.sandboxes.get(sandboxID)?.files.get("/work")).toBe(isDone ? undefined : "since");
-      expect((await rollback(taken.body.snapshotID, sandboxID, server)).status).toBe(204);
+      expect((await rollback(taken.body.snapshotID, sandboxID, server)).status).toBe(200);
       expect(place.world.sandboxes.get(sandboxID)?.files.has("/work")).toBe(false);
     },
   );
@@ -144,7 +144,7 @@ describe.each(pointsOf(TRANSITIONS.rollback))("a rollback with a fault at '%s'",
     const { state } = (await third.call("GET", `/sandboxes/${sandboxID}`)).body;
     expect(state).toBe(RUNS_ON.has(`${when} ${failing}`) ? "running" : "paused");
     expect(third.server.engine.sandboxes.find(sandboxID as SandboxId)?.state).toBe(state);
-    expect((await rollback(to, sandboxID, third)).status).toBe(204);
+    expect((await rollback(to, sandboxID, third)).status).toBe(200);
   });
 });
 
@@ -157,6 +157,6 @@ test("a kill during a rollback ends the sandbox", async () => {
 });
 
 test("two rollbacks at once run one after the other", async () => {
-  expect((await Promise.all([rollback(), rollback()])).map(({ status }) => status)).toEqual([204, 204]);
+  expect((await Promise.all([rollback(), rollback()])).map(({ status }) => status)).toEqual([200, 200]);
   expect((await detail()).state).toBe("running");
 });

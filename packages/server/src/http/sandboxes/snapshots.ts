@@ -3,6 +3,7 @@ import type { routes } from "@boxyard/spec/platform";
 import type { ListedSnapshot } from "../../sandboxes/ports.ts";
 import { pageQuery, tokenOf } from "../page-token.ts";
 import { json } from "../responses.ts";
+import { presentVolumes } from "./present.ts";
 import type { HandlerOf, SandboxServices } from "./services.ts";
 
 /** Answers once a crash of the machine would no longer lose the snapshot. */
@@ -22,7 +23,8 @@ export const listSnapshots: HandlerOf<typeof routes.listSnapshots> = ({ query, c
   );
 };
 
-function present({ id, names, buildId }: ListedSnapshot, { observations }: Pick<SandboxServices, "observations">) {
+function present({ id, names, buildId, volumes }: ListedSnapshot, { observations }: Pick<SandboxServices, "observations">) {
   const deleteAt = observations.deletionOf("snapshots", buildId);
-  return { snapshotID: id, names: [...names], ...(deleteAt !== undefined && { deleteAt: new Date(deleteAt).toISOString() }) };
+  const date = deleteAt === undefined ? {} : { deleteAt: new Date(deleteAt).toISOString() };
+  return { snapshotID: id, names: [...names], ...date, ...presentVolumes(volumes) };
 }

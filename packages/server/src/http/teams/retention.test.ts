@@ -190,7 +190,7 @@ describe("snapshots", () => {
 });
 
 describe("builds without a tag", () => {
-  test("go by count, but not one of which a sandbox exists", async () => {
+  test("go by count after a warning, with the date in the list, but not one of which a sandbox exists", async () => {
     const { store, templates } = s.server.context;
     const { teamId, spec } = templates.resolve(s.server.firstKey.teamId, "base");
     for (const cpuCount of [1, 2, 3]) {
@@ -201,6 +201,16 @@ describe("builds without a tag", () => {
     }
     const untagged = () => templates.named(teamId, "app")?.untagged.length;
     expect(untagged()).toBe(2);
+    const kept = templates.named(teamId, "app")?.untagged.map(({ buildId }) => buildId) ?? [];
+    const templateId = templates.named(teamId, "app")?.record.id;
+    await rules({ builds: { maxCount: 0 }, warnHours: 5 });
+    await round();
+    const listed = (await s.call("GET", `/templates/${templateId}`)).body.builds as { buildID: string; deleteAt?: string }[];
+    const dated = listed.filter(({ deleteAt }) => deleteAt !== undefined);
+    expect(dated.map(({ buildID, deleteAt }) => [kept.includes(buildID), Date.parse(deleteAt ?? "") - clock.now() > 4 * HOUR])).toEqual([
+      [true, true],
+    ]);
+    expect((await eventsOf(dated[0]?.buildID ?? "")).map(({ action }) => action)).toEqual(["build.expiring"]);
     await rules({ builds: { maxCount: 0 }, warnHours: 0 });
     await round();
     expect(untagged()).toBe(1);

@@ -20,10 +20,11 @@ export const listTemplatesV2: HandlerOf<typeof routes.listTemplatesV2> = async (
 };
 
 /** `GET /templates/{id}`: with its builds, in pages. */
-export const getTemplate: HandlerOf<typeof routes.getTemplate> = async ({ query, caller, param }, { templateLists }) => {
+export const getTemplate: HandlerOf<typeof routes.getTemplate> = async ({ query, caller, param }, { templateLists, observations }) => {
   const page = pageQuery(query.nextToken, { limit: query.limit, field: "nextToken" });
   const { entry, builds } = await templateLists.one(caller.teamId, param("templateID"), page);
-  return json(200, { ...presentListed(entry), builds: builds.items.map(presentBuild) }, headersOf(builds));
+  const listed = builds.items.map((build) => presentBuild(build, observations));
+  return json(200, { ...presentListed(entry), builds: listed }, headersOf(builds));
 };
 
 const headersOf = ({ next }: Page<unknown>) => next && { "X-Next-Token": tokenOf(next) };

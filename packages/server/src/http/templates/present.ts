@@ -1,5 +1,6 @@
 import { ENVD_VERSION } from "@boxyard/spec";
 import type { BuildInfo, BuildLogEntry, ListedBuild, ListedTemplate, RequestedTemplate } from "@boxyard/spec/platform";
+import type { Observations } from "../../sandboxes/observations.ts";
 import type { BuildLogLine, BuildRecord, TemplateRecord } from "../../store/index.ts";
 import type { BuildProgress } from "../../templates/builds/builds.ts";
 import { mainVersion } from "../../templates/catalog.ts";
@@ -45,7 +46,8 @@ export function presentListed({ template, builds, areFilesMissing }: TemplateEnt
   };
 }
 
-export function presentBuild(build: BuildRecord): ListedBuild {
+export function presentBuild(build: BuildRecord, observations: Pick<Observations, "deletionOf">): ListedBuild {
+  const deleteAt = observations.deletionOf("builds", build.id);
   const resources = build.spec ?? build.resources;
   return {
     buildID: build.id,
@@ -57,6 +59,7 @@ export function presentBuild(build: BuildRecord): ListedBuild {
     memoryMB: resources.memoryMB,
     diskSizeMB: resources.diskMB,
     ...(build.status === "ready" ? { envdVersion: ENVD_VERSION } : {}),
+    ...(deleteAt === undefined ? {} : { deleteAt: iso(deleteAt) }),
   };
 }
 

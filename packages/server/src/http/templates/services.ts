@@ -1,4 +1,5 @@
 import type { ServerConfig } from "../../config.ts";
+import type { Observations } from "../../sandboxes/observations.ts";
 import type { Triggers } from "../../templates/builds/base/triggers.ts";
 import type { Builds } from "../../templates/builds/builds.ts";
 import type { Uploads } from "../../templates/builds/uploads.ts";
@@ -19,6 +20,7 @@ export interface TemplateServices {
   readonly templateLists: TemplateLists;
   readonly triggers: Triggers;
   readonly tagHistory: TagHistory;
+  readonly observations: Observations;
   readonly config: ServerConfig;
 }
 

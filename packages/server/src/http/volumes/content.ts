@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { ApiCall } from "../../proxy/api-call.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
 import type { VolumeRecord } from "../../store/index.ts";
+import { withVolumeName } from "../../volumes/naming.ts";
 import type { Volumes } from "../../volumes/volumes.ts";
 import { parseAs, readJson } from "../body.ts";
 import { errorResponse } from "../errors.ts";
@@ -92,6 +93,7 @@ const present = ({ name, type, path, sizeBytes, uid, gid, target, ...entry }: Vo
 /** Mounts a handler. The token is checked before anything else, so that only its holder learns whether there is a volume. */
 function mountContent(app: Api, services: VolumeContentServices, method: string, part: string, handler: ContentHandler): void {
   app.on(method, `/volumecontent/:volumeID/${part}`, async (c: Context<{ Bindings: ApiCall }>) => {
+    let volume: VolumeRecord | undefined;
     try {
       const volumeId = c.req.param("volumeID") ?? "";
       const [, token = ""] = /^Bearer (.+)$/i.exec(c.req.header("authorization") ?? "") ?? [];
@@ -102,10 +104,10 @@ function mountContent(app: Api, services: VolumeContentServices, method: string,
       }
       c.env.trust();
       const query = parseAs(Query, c.req.query(), "query");
-      const volume = await services.volumes.find(volumeId);
+      volume = await services.volumes.find(volumeId);
       return await handler({ volume, query, content: services.volumeContent, call: c.env, signal: c.req.raw.signal });
     } catch (error) {
-      return contentError(error, services.logger, c.req.header(REQUEST_ID));
+      return contentError(withVolumeName(error, volume && [volume]), services.logger, c.req.header(REQUEST_ID));
     }
   });
 }

@@ -1,8 +1,10 @@
 import { type ListedVolume, routes, type VolumeAndToken, type VolumeDetail } from "@boxyard/spec/platform";
 import type { ServerConfig } from "../../config.ts";
+import type { Idempotency } from "../../idempotency.ts";
 import type { Credentials } from "../../keys/credentials.ts";
 import type { Tokens } from "../../sandboxes/tokens.ts";
 import type { VolumeRecord } from "../../store/index.ts";
+import { createVolumeOnce } from "../../volumes/create-once.ts";
 import type { Volumes, VolumeUse } from "../../volumes/volumes.ts";
 import { json, noContent } from "../responses.ts";
 import { type Api, mount, type RouteHandler } from "../route.ts";
@@ -10,6 +12,7 @@ import { type Api, mount, type RouteHandler } from "../route.ts";
 /** What the handlers of volumes use. */
 export interface VolumeServices {
   readonly volumes: Volumes;
+  readonly idempotency: Pick<Idempotency, "run">;
   readonly tokens: Tokens;
   readonly credentials: Credentials;
   readonly config: Pick<ServerConfig, "domain">;
@@ -17,8 +20,8 @@ export interface VolumeServices {
 
 type HandlerOf<R> = RouteHandler<VolumeServices, R>;
 
-const createVolume: HandlerOf<typeof routes.createVolume> = async ({ body, caller }, services) =>
-  json(201, present(await services.volumes.create(caller.teamId, body), services));
+const createVolume: HandlerOf<typeof routes.createVolume> = async ({ body, caller, header }, services) =>
+  json(201, present(await createVolumeOnce(services, caller.teamId, body, header("idempotency-key")), services));
 
 const listVolumes: HandlerOf<typeof routes.listVolumes> = async ({ caller }, { volumes }) =>
   json(200, (await volumes.list(caller.teamId)).map(presentListed));

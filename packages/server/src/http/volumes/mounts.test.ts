@@ -35,6 +35,10 @@ test("mounts that cannot be made are 400 and name the field", async () => {
     [[{ name: "data", path: "v" }], 'No volume can be mounted at "v"'],
     [[{ name: "data", path: "/a/../b" }], 'No volume can be mounted at "/a/../b"'],
     [[{ name: "data", path: "/proc/x" }], 'No volume can be mounted at "/proc/x"'],
+    [[{ name: "data", path: "/runner" }], 'No volume can be mounted at "/runner": use an absolute path without'],
+    [[{ name: "data", path: "/etc" }], "No volume can be mounted at /etc, because it would hide the system's own files"],
+    [[...MOUNTS, { name: "data", path: "/usr" }], "No volume can be mounted at /usr, because"],
+    [[{ name: "data", path: "/usr/bin" }], "No volume can be mounted at /usr/bin, because"],
     [[...MOUNTS, ...MOUNTS], "Two volumes cannot be mounted at /data and at /data"],
     [[...MOUNTS, { name: "data", path: "/data/x" }], "Two volumes cannot be mounted at"],
     [Array.from({ length: 33 }, (_, i) => ({ name: "data", path: `/m${i}` })), "A sandbox has at most 32 volumes"],
@@ -75,10 +79,83 @@ test("a snapshot with memory brings its volumes, one of the disk those that are 
   expect(await detail(fork.body[0].sandbox.sandboxID)).toEqual(MOUNTS);
 });
 
-test("a volume that is lost is named by the create that needs it", async () => {
-  place.world.volumes.clear();
-  const { status, body } = await create(MOUNTS);
-  expect([status, body.message]).toEqual([404, expect.stringContaining(volumeID)]);
+test("directories below those of the system can be mounted over", async () => {
+  for (const path of ["/etc/app", "/usr/local", "/usr/share/data", "/home"])
+    expect((await create([{ name: "data", path }])).status).toBe(201);
+});
+
+test("a snapshot and a rollback say which volumes are not in them", async () => {
+  const { sandboxID } = await s.create({ volumeMounts: MOUNTS });
+  const { sandboxID: without } = await s.create();
+  for (const [id, volumes] of [
+    [sandboxID, { volumeMounts: MOUNTS }],
+    [without, {}],
+  ] as const) {
+    const { snapshotID, names, ...said } = (await s.call("POST", `/sandboxes/${id}/snapshots`, {})).body;
+    expect([said, names]).toEqual([volumes, []]);
+    expect((await s.call("GET", `/snapshots?sandboxID=${id}`)).body).toEqual([{ snapshotID, names, ...volumes }]);
+    const { status, body } = await s.call("POST", `/sandboxes/${id}/rollback`, { snapshotID });
+    expect([status, body]).toEqual([200, volumes]);
+  }
+});
+
+const LOST = ["gone", "damaged"] as const;
+function lose(how: (typeof LOST)[number]): void {
+  const { volumes } = place.world;
+  if (how === "gone") volumes.clear();
+  for (const volume of volumes.values()) volume.damaged = true;
+}
+const saying = { gone: "Volume 'data' is not on this machine any more", damaged: "Volume 'data' is damaged" };
+
+for (const how of LOST) {
+  test(`a volume that is ${how} is named by what needs it: a create, a start from a snapshot, a fork, a resume and a rollback`, async () => {
+    const { sandboxID } = await s.create({ volumeMounts: MOUNTS });
+    const at = `/sandboxes/${sandboxID}`;
+    const snapshot = (await s.call("POST", `${at}/snapshots`, { name: "full" })).body.snapshotID;
+    lose(how);
+    const refused = expect.stringContaining(`volumeMounts: ${saying[how]}`);
+    for (const { status, body } of [await create(MOUNTS), await create(undefined, snapshot)]) {
+      expect([status, body.message]).toEqual([400, refused]);
+    }
+    expect((await s.call("POST", `${at}/fork`, {})).body[0].error).toEqual({ code: 400, message: refused });
+    expect((await s.call("POST", `${at}/pause`, {})).status).toBe(204);
+    for (const [verb, body, failed] of [
+      ["resume", { timeout: 60 }, "could not be resumed and stays paused"],
+      ["connect", { timeout: 60 }, "could not be resumed and stays paused"],
+      ["rollback", { snapshotID: snapshot }, "could not be rolled back and is paused as before"],
+    ] as const) {
+      const answer = await s.call("POST", `${at}/${verb}`, body);
+      const message = `The sandbox ${failed}: ${saying[how]}`;
+      // 503 and not 404, by which clients would take the sandbox for gone.
+      expect([verb, answer.status, answer.body.message]).toEqual([verb, 503, expect.stringContaining(message)]);
+      expect(answer.headers.get("should-retry")).toBe("false");
+    }
+    expect((await s.call("GET", at)).body.state).toBe("paused");
+  });
+}
+
+test("the files of a volume that is damaged or full: the answer names the volume", async () => {
+  const { token } = (await s.call("GET", `/volumes/${volumeID}`)).body;
+  const put = async (path: string, bytes: number) => {
+    const options = { method: "PUT", headers: { Authorization: `Bearer ${token}` }, body: new Uint8Array(bytes) };
+    const answer = await fetch(`${s.url}/volumecontent/${volumeID}/file?path=${path}`, options);
+    return [answer.status, ((await answer.json()) as { message: string }).message];
+  };
+  await s.call("PATCH", "/boxyard/volumes/data", { sizeMB: 2 });
+  expect((await put("/a", 1_500_000))[0]).toBe(201);
+  expect(await put("/b", 1_000_000)).toEqual([507, expect.stringContaining("Volume 'data' is full")]);
+  lose("damaged");
+  expect(await put("/c", 1)).toEqual([500, expect.stringContaining(saying.damaged)]);
+  const named = expect.stringContaining(saying.damaged);
+  for (const [method, path, body] of [
+    ["POST", "/volumes", { name: "copy", from: "data" }],
+    ["PATCH", "/boxyard/volumes/data", { sizeMB: 9 }],
+    ["GET", "/boxyard/volumes/data/archive", undefined],
+  ] as const) {
+    expect([path, (await s.call(method, path, body)).body.message]).toEqual([path, named]);
+  }
+  lose("gone");
+  expect(await put("/c", 1)).toEqual([404, expect.stringContaining(saying.gone)]);
 });
 
 test("a server without volumes refuses mounts", async () => {

@@ -42,6 +42,20 @@ test("its size is changed up and down, and below what it holds the answer has th
   for (const body of [{}, { sizeMB: 0 }, { sizeMB: "x" }]) expect((await s.call("PATCH", "/boxyard/volumes/data", body)).status).toBe(400);
 });
 
+test("a size beyond what the machine's storage has is refused with the figure, and makes nothing", async () => {
+  place.world.capacity.diskLimitBytes = 1000 << 20;
+  const figures = {
+    status: 400,
+    body: { message: expect.stringContaining("sizeMB: 1001 is more than the 1000 MiB"), error_code: "size_too_large" },
+  };
+  expect(await s.call("POST", "/volumes", { name: "big", sizeMB: 1001 })).toMatchObject(figures);
+  expect(await s.call("POST", "/volumes", { name: "big", from: "data", sizeMB: 1001 })).toMatchObject(figures);
+  expect(await s.call("PATCH", "/boxyard/volumes/data", { sizeMB: 1001 })).toMatchObject(figures);
+  expect((await withKey("POST", "/boxyard/volumes?name=big&sizeMB=1001", "")).status).toBe(400);
+  expect((await s.call("PATCH", "/boxyard/volumes/data", { sizeMB: 1000 })).status).toBe(200);
+  expect((await s.call("GET", "/volumes")).body).toMatchObject([{ name: "data", sizeMB: 1000 }]);
+});
+
 test("a server that ends between the driver's resize and the row's shows what the driver has", async () => {
   const stored = place.world.volumes.get(volume.volumeID);
   if (!stored) throw new Error("no volume");

@@ -32,7 +32,7 @@ test("a volume is made, listed with its size and use, found by its id and delete
 test("a name that is taken or malformed, and a bad size, are 400", async () => {
   await make("data");
   const again = await make("data");
-  expect([again.status, again.body.message]).toEqual([400, "name: there is a volume 'data' already"]);
+  expect([again.status, again.body.message]).toEqual([400, "name: there is a volume 'data' already: use it, or choose another name"]);
   for (const name of ["", "a b", "a/b", "é", "x".repeat(129)]) expect([name, (await make(name)).status]).toEqual([name, 400]);
   for (const sizeMB of [0, -1, 1.5, 2 ** 31]) expect([sizeMB, (await make("other", { sizeMB })).status]).toEqual([sizeMB, 400]);
   const raced = await Promise.all(["x", "x", "x"].map((name) => make(name)));

@@ -1,11 +1,11 @@
 import type { Clock } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
+import type { Idempotency, Repeatable } from "../../idempotency.ts";
 import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { Placement } from "../placement.ts";
 import type { CapacityGate } from "./capacity-gate.ts";
 import type { CreateGate } from "./create-gate.ts";
-import type { Idempotency, Repeatable } from "./idempotency.ts";
 import { dated } from "./new-record.ts";
 import type { Places } from "./places.ts";
 import type { TeamQuota } from "./team-quota.ts";

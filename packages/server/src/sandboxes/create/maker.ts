@@ -67,7 +67,7 @@ async function claimed(reserved: Reserved, admitted: SandboxRecord, input: Creat
   try {
     return await reserved.claim(admitted, input, caller);
   } catch (error) {
-    throw createFailure(error, { caller, ended: NEVER, isRemoved: true });
+    throw createFailure(error, { caller, ended: NEVER, isRemoved: true, volumes: admitted.facts.volumes });
   }
 }
 
@@ -77,7 +77,8 @@ function makeCold({ engine, admission }: MakerParts, wanted: SandboxRecord, inpu
     try {
       return await engine.make(sandbox, createTransition, input, { signal: caller });
     } catch (error) {
-      throw createFailure(error, { caller, ended: sandbox.interrupted, isRemoved: sandbox.state === "dead" });
+      const isRemoved = sandbox.state === "dead";
+      throw createFailure(error, { caller, ended: sandbox.interrupted, isRemoved, volumes: admitted.facts.volumes });
     }
   });
 }

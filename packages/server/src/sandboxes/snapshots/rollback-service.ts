@@ -1,6 +1,7 @@
 import { AppError, type SandboxId, type TeamId } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
-import type { TemplateVersion } from "../../store/index.ts";
+import type { SandboxRecord, TemplateVersion } from "../../store/index.ts";
+import { isVolumeLost, withVolumeName } from "../../volumes/naming.ts";
 import type { Admission } from "../create/admission.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
@@ -28,11 +29,11 @@ export class RollbackService {
    * Throws `not_found`; `invalid_argument` for a snapshot of another sandbox; `aborted` while the sandbox changes; `resource_exhausted`
    * when it is paused and there is no place for it; `unavailable`.
    */
-  async rollback(teamId: TeamId, id: SandboxId, snapshotId: string): Promise<void> {
+  async rollback(teamId: TeamId, id: SandboxId, snapshotId: string): Promise<SandboxRecord> {
     const { engine, admission, templates } = this.parts;
     const sandbox = engine.sandboxes.visibleOf(teamId, id);
     const from = refOf(sandbox, versionOf(templates, teamId, snapshotId));
-    await admission.holdPlace(sandbox, () =>
+    return admission.holdPlace(sandbox, () =>
       engine.run(sandbox, rollback, { from }).catch((error: unknown) => {
         throw failure(sandbox, error);
       }),
@@ -59,12 +60,13 @@ function refOf({ id, record }: Sandbox, { buildId, spec: { snapshot } }: Templat
   });
 }
 
-function failure({ id, state }: Sandbox, error: unknown): AppError {
+function failure({ id, state, record }: Sandbox, error: unknown): AppError {
   if (error instanceof AppError && error.reason === "wrong_state") {
     const message = `Sandbox '${id}' cannot be rolled back while in '${String(error.details.state)}' state`;
     return new AppError("aborted", message, { reason: "cannot_roll_back", cause: error });
   }
-  if (error instanceof AppError && ["not_found", "aborted", "canceled", "unimplemented"].includes(error.code)) return error;
+  const isLost = isVolumeLost(error);
+  if (!isLost && error instanceof AppError && ["not_found", "aborted", "canceled", "unimplemented"].includes(error.code)) return error;
   const how = state === "running" ? "runs on as before" : "is paused as before";
-  return failedVerb(`The sandbox could not be rolled back and ${how}`, "rollback_failed", error);
+  return failedVerb(`The sandbox could not be rolled back and ${how}`, "rollback_failed", withVolumeName(error, record.facts.volumes));
 }

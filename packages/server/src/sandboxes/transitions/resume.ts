@@ -1,6 +1,8 @@
 import type { InitBody } from "@boxyard/agent-client";
 import { AppError, type Cleanup, type Step } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
+import type { SandboxRecord } from "../../store/index.ts";
+import { isVolumeLost, withVolumeName } from "../../volumes/naming.ts";
 import type { ResumeInput } from "../engine/own-transitions.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
@@ -84,12 +86,16 @@ function bodyOf(parts: EngineParts, sandbox: Sandbox, { memory, from }: Begin): 
   return memory && settings.pauseMode === "full" && !from ? others : { ...others, ...(envVars && { envVars }) };
 }
 
-/** The error for the caller of a resume that failed. The sandbox stays paused, so a repeat is safe. `fromMemory`: its disk alone could be booted. */
-export function resumeFailure(error: unknown, fromMemory: boolean): AppError {
+/** The error for the caller of a resume that failed. The sandbox stays paused, so a repeat is safe. `memory`: with its memory, if that was kept. */
+export function resumeFailure({ facts, settings }: Pick<SandboxRecord, "facts" | "settings">, error: unknown, memory: boolean): AppError {
   if (isNoRoom(error)) return error;
-  if (error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;
-  const failure = failedVerb("The sandbox could not be resumed and stays paused", "resume_failed", error);
-  if (!fromMemory || failure.reason !== "resume_failed" || failure.details.shouldRetry === true) return failure;
+  const isLost = isVolumeLost(error);
+  if (!isLost && error instanceof AppError && ["not_found", "aborted", "canceled"].includes(error.code)) return error;
+  const named = withVolumeName(error, facts.volumes);
+  const failure = failedVerb("The sandbox could not be resumed and stays paused", "resume_failed", named);
+  // Its disk needs the same volumes.
+  if (!(memory && settings.pauseMode === "full") || isLost || failure.reason !== "resume_failed" || failure.details.shouldRetry === true)
+    return failure;
   const message = `${failure.message}. A resume with "memory": false starts it from its disk, without its memory`;
   return new AppError(failure.code, message, { reason: failure.reason, details: failure.details, cause: error });
 }

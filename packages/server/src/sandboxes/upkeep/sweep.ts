@@ -1,6 +1,6 @@
 import { AppError, atOnce, Rounds, within } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import { KEEP_KEYS_MS } from "../create/idempotency.ts";
+import { KEEP_KEYS_MS } from "../../idempotency.ts";
 import type { Operations } from "../engine/operations.ts";
 import type { EngineParts } from "../engine/parts.ts";
 import type { PlacedHandle } from "../placement.ts";

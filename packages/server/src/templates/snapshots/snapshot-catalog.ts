@@ -157,6 +157,7 @@ function listed(tags: readonly TemplateVersion[]): ListedSnapshot {
     sandboxId: first.spec.snapshot.sandboxId,
     buildId: first.buildId,
     createdAt: first.assignedAt,
+    volumes: first.spec.snapshot.volumes,
   };
 }
 

@@ -1,31 +1,33 @@
 import { createHash } from "node:crypto";
 import { AppError, type Clock, newSandboxId, type SandboxId, type TeamId } from "@boxyard/core";
-import type { IdempotencyRecord, Store } from "../../store/index.ts";
+import type { IdempotencyRecord, Store } from "./store/index.ts";
 
 /** How long a key is kept (docs/decisions.md, Idempotency keys). */
 export const KEEP_KEYS_MS = 24 * 3600 * 1000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** Work that can be repeated under a key. */
-export interface Repeatable<T> {
+export interface Repeatable<T, Id extends string = SandboxId> {
   readonly teamId: TeamId;
   readonly key: string | undefined;
   /** Everything that the client asked for. */
   readonly request: unknown;
-  /** The id for the new sandbox, or for the first of several; a new one by default. */
-  readonly id?: SandboxId | undefined;
+  /** The id for what is made, or for the first of several; a new one by default. */
+  readonly id?: Id | undefined;
+  /** Makes an id; that of a sandbox by default. */
+  readonly newId?: (() => Id) | undefined;
   /** `renew` gives another id, under the same key, when nothing can be made with `id`. */
-  make(id: SandboxId, renew: () => Promise<SandboxId>): Promise<T>;
+  make(id: Id, renew: () => Promise<Id>): Promise<T>;
   /** The result of an earlier `make`; undefined when that made nothing. */
-  recall(id: SandboxId): Promise<T | undefined>;
+  recall(id: Id): Promise<T | undefined>;
 }
 
-/** Makes creates repeatable: the same key with the same request gives the same sandboxes. */
+/** Makes creates repeatable: the same key with the same request gives the same sandboxes, or the same volume. */
 export class Idempotency {
   private readonly store: Store;
   private readonly clock: Clock;
-  /** Sandboxes whose create is in progress here. A claim of any other sandbox is of an earlier process, or of a create that has ended. */
-  private readonly inFlight = new Set<SandboxId>();
+  /** Ids of what is being made here. A claim of any other id is of an earlier process, or of a create that has ended. */
+  private readonly inFlight = new Set<string>();
 
   constructor(store: Store, clock: Clock) {
     this.store = store;
@@ -36,18 +38,19 @@ export class Idempotency {
    * Runs `make` under a key, or recalls the result of an earlier `make`. Throws reason `idempotency_request_mismatch` for another request under
    * the key, `idempotency_in_progress` while the first request is in progress. A failed `make` frees its key, so a repeat does the work again.
    */
-  async run<T>({ teamId, key, request, id: given, make, recall }: Repeatable<T>): Promise<T> {
-    let id = given ?? newSandboxId();
-    if (key === undefined) return make(id, async () => newSandboxId());
+  async run<T, Id extends string = SandboxId>(work: Repeatable<T, Id>): Promise<T> {
+    const { teamId, key, request, make, recall, newId = newSandboxId as () => string as () => Id } = work;
+    let id = work.id ?? newId();
+    if (key === undefined) return make(id, async () => newId());
     if (!KEY.test(key))
       throw new AppError("invalid_argument", "Idempotency-Key: must be 1 to 255 visible characters", { reason: "invalid_key" });
     const fingerprint = createHash("sha256").update(canonicalJson(request)).digest("hex");
-    const claimAs = (sandboxId: SandboxId) => this.claim({ teamId, key, fingerprint, sandboxId, createdAt: this.clock.now() }, recall);
+    const claimAs = (madeId: Id) => this.claim({ teamId, key, fingerprint, madeId, createdAt: this.clock.now() }, recall);
     const ids = [id];
     this.inFlight.add(id);
     const renew = async () => {
       await this.store.dropKey(teamId, key, id);
-      id = newSandboxId();
+      id = newId();
       ids.push(id);
       this.inFlight.add(id);
       // Another request may have taken the key between the two: then it is that one's.
@@ -69,7 +72,7 @@ export class Idempotency {
     }
   }
 
-  private async claim<T>(claim: IdempotencyRecord, recall: Repeatable<T>["recall"]): Promise<T | undefined> {
+  private async claim<T, Id extends string>(claim: IdempotencyRecord, recall: Repeatable<T, Id>["recall"]): Promise<T | undefined> {
     const { teamId, key, fingerprint } = claim;
     for (;;) {
       const earlier = await this.store.claimKey(claim);
@@ -80,14 +83,14 @@ export class Idempotency {
             reason: "idempotency_request_mismatch",
           });
         }
-        if (this.inFlight.has(earlier.sandboxId)) {
+        if (this.inFlight.has(earlier.madeId)) {
           throw inProgress();
         }
-        const made = await recall(earlier.sandboxId);
+        const made = await recall(earlier.madeId as Id);
         if (made !== undefined) return made;
       }
-      // The claim is too old, or its server died during the create, and the sandbox has been removed.
-      await this.store.dropKey(teamId, key, earlier.sandboxId);
+      // The claim is too old, or its server died during the create, and what was made has been removed.
+      await this.store.dropKey(teamId, key, earlier.madeId);
     }
   }
 }

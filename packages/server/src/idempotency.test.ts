@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { FakeClock, type SandboxId, type TeamId } from "@boxyard/core";
-import { SqlStore } from "../../store/index.ts";
-import { sampleRecord } from "../../store/sample-record.ts";
 import { Idempotency, KEEP_KEYS_MS } from "./idempotency.ts";
+import { SqlStore } from "./store/index.ts";
+import { sampleRecord } from "./store/sample-record.ts";
 
 const TEAM = "one" as TeamId;
 const REQUEST = { version: "v2", body: { templateID: "base" } };
