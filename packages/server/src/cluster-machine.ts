@@ -9,6 +9,7 @@ import { NO_AUTHORITIES } from "./sandboxes/authorities.ts";
  */
 export function clusterMachine(): Machine {
   return {
+    isShared: true,
     isSetUp: async () => true,
     setUp: async () => void readClusterConfig(),
     rebuildBase: () => elsewhere("The base template is built"),

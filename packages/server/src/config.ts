@@ -84,6 +84,8 @@ export interface ServerConfig {
   readonly trustedProxies: readonly string[];
   /** PostgreSQL address; SQLite in the data directory without one. Holds a password: never printed. */
   readonly databaseUrl: string | undefined;
+  /** HOST:PORT at which the other servers on the database reach this one; undefined: there are no others. */
+  readonly replicaAddress: string | undefined;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -205,6 +207,10 @@ const Env = z.object({
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
     .optional(),
+  BOXYARD_REPLICA_ADDRESS: z
+    .string()
+    .regex(/^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[1-9]\d{0,4}$/, "must be HOST:PORT, such as 10.0.0.1:3000")
+    .optional(),
 } satisfies Partial<Record<SettingName, z.ZodType>>);
 
 /** Settings from the environment; an empty variable counts as unset. Throws `invalid_argument` and names the variable. */
@@ -263,7 +269,13 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     webhookHosts: e.BOXYARD_WEBHOOK_HOSTS,
     trustedProxies: e.BOXYARD_TRUSTED_PROXIES,
     databaseUrl: e.DATABASE_URL,
+    replicaAddress: replicaOf(e.BOXYARD_REPLICA_ADDRESS, e.DATABASE_URL),
   };
+}
+
+function replicaOf(address: string | undefined, databaseUrl: string | undefined): string | undefined {
+  if (address === undefined || databaseUrl !== undefined) return address;
+  throw new AppError("invalid_argument", "BOXYARD_REPLICA_ADDRESS: needs DATABASE_URL too", { reason: "invalid_setting" });
 }
 
 function tlsOf(listen: ServerConfig["listen"], cert: string | undefined, key: string | undefined): ServerConfig["tls"] {

@@ -21,6 +21,7 @@ import { logsOf } from "./logs/assemble.ts";
 import { assembleMetrics } from "./metrics/assemble.ts";
 import { NetworkLog } from "./network-log/network-log.ts";
 import { noDashboard, noSdkPackage } from "./no-files.ts";
+import type { Owned } from "./owned.ts";
 import { observe } from "./prometheus/collect.ts";
 import { type Front, NO_COUNTS } from "./proxy/front.ts";
 import { Retention } from "./retention/retention.ts";
@@ -110,6 +111,8 @@ export interface ServerOptions {
   readonly orphans?: OrphanPolicy;
   /** Waits between the attempts of a webhook's delivery, in milliseconds; hours in all by default. */
   readonly webhookBackoffMs?: readonly number[];
+  /** Set for the owner among several servers on one database, which `replicas/` starts. */
+  readonly owned?: Owned;
   /** Gives the hosts of the package registries that the machine is set to use; none by default. */
   readonly packageHosts?: () => readonly string[];
   /** Gives the path of the installable package of the TypeScript client. Without it requests for the package are refused. */
@@ -214,7 +217,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   });
   watchStore(store, events, logger);
   const counts = { front: () => own.front?.counts ?? NO_COUNTS, builds: () => made.builds.counts };
-  observe(instruments, { sandboxes, driver, store, clock, warm, ...counts });
+  observe(instruments, { sandboxes, driver, store, clock, warm, owned: options.owned, ...counts });
   const restart = { engine, store, placement, events, quarantine: quarantineOf(config, { placement, clock, events }) };
   const remaking = { agent, authorities, clock, placement, events, tokens, templates, teamId: firstKey.teamId };
   const adopt = async () => {

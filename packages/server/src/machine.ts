@@ -14,6 +14,8 @@ export interface BaseTree {
 
 /** The machine with its driver, as `main.ts` passes it to the verbs. Only `local-machine.ts` knows a concrete driver. */
 export interface Machine {
+  /** Its sandboxes are elsewhere, so that several servers reach them. */
+  readonly isShared?: boolean;
   /** True when set-up has nothing to do; takes a few ms. */
   isSetUp(): Promise<boolean>;
   /** Sets the machine up, and reports progress on standard error. Repeatable. */

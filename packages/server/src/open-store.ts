@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { systemClock } from "@boxyard/core";
 import type { ServerConfig } from "./config.ts";
 import { nodeIdOf } from "./node-id.ts";
-import { rotateStoreKey, SqlStore, type Store, settledSealer } from "./store/index.ts";
+import { prepareForReplicas, rotateStoreKey, SHARED_NODE, SqlStore, type Store, settledSealer } from "./store/index.ts";
 
 type Where = Pick<ServerConfig, "dataDir" | "databaseUrl">;
 
@@ -14,6 +14,18 @@ export async function openStore(where: ServerConfig, exclusive = false, clock = 
   const place = placeOf(where, exclusive);
   const node = nodeIdOf(where.dataDir);
   return SqlStore.open(place, node, await settledSealer(where.dataDir, place, node), clock);
+}
+
+/** Opens the store that several servers share, for the owner's `epoch`. */
+export async function openSharedStore({ dataDir, databaseUrl: url = "" }: Where, epoch: number, clock = systemClock): Promise<Store> {
+  return SqlStore.open({ url, epoch }, SHARED_NODE, await settledSealer(dataDir, { url }, SHARED_NODE), clock);
+}
+
+/** Brings the schema of the shared store up to date, and makes what several servers need. Throws as `openStore`. */
+export async function prepareSharedStore({ dataDir, databaseUrl: url = "" }: Where, clock = systemClock): Promise<void> {
+  const sealer = await settledSealer(dataDir, { url }, SHARED_NODE);
+  await (await SqlStore.open({ url }, SHARED_NODE, sealer, clock)).close();
+  await prepareForReplicas(url);
 }
 
 /** Replaces the key of a data directory's store, which no server uses. Returns how many texts were sealed anew. */

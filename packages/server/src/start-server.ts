@@ -10,7 +10,7 @@ import type { GuestLog } from "./logs/guest-log.ts";
 import type { Meters } from "./metrics/meters.ts";
 import type { MetricWriter } from "./metrics/metric-writer.ts";
 import { type Module, Modules } from "./modules.ts";
-import { openStore } from "./open-store.ts";
+import { openSharedStore, openStore } from "./open-store.ts";
 import { clientAddressOf } from "./proxy/client-address.ts";
 import { Front, type FrontOptions } from "./proxy/front.ts";
 import type { RouteTable } from "./proxy/route-table.ts";
@@ -24,6 +24,8 @@ import type { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import type { WarmPool } from "./sandboxes/warm/warm-pool.ts";
 import type { Store, StoreLock } from "./store/index.ts";
 import { checkStoreIdentity } from "./store-identity.ts";
+
+export type { ServerOptions };
 
 /** A running server. */
 export interface RunningServer {
@@ -85,7 +87,15 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   await modules.start("warm pool", { start: () => made.warm.start(), stop: (graceMs) => made.warm.stop(graceMs) });
   const app = createApp(context);
   const api = logged((request, call) => app.fetch(request, call), { ...context, clock });
-  const listening = { ...frontSettings(config), routes, api, uploads: uploadTarget(context.uploads), clock, logger };
+  const listening = {
+    ...frontSettings(config),
+    routes,
+    api,
+    uploads: uploadTarget(context.uploads),
+    clock,
+    logger,
+    ...options.owned?.front,
+  };
   const watches = [...made.watches, context.networkLog];
   await modules.start("watches", {
     start: () => watches.map((watch) => watch.start()),
@@ -105,13 +115,16 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
 /** Opens and locks the store, and checks that it is the store of this directory's sandboxes. */
 type Opened = { store: Store; lock: StoreLock };
 
-function storeModule({ config, orphans }: ServerOptions, placement: Placement, clock: Clock): Module<Opened> {
+/** Names this server in the error of another one that wants the store. */
+const nameOf = ({ dataDir }: ServerConfig) => `${hostname()}, ${dataDir}, process ${process.pid}`;
+
+function storeModule({ config, orphans, owned }: ServerOptions, placement: Placement, clock: Clock): Module<Opened> {
   let store: Store | undefined;
   let lock: StoreLock | undefined;
   return {
     start: async () => {
-      store = await openStore(config, true, clock);
-      lock = await store.lock(`${hostname()}, ${config.dataDir}, process ${process.pid}`, clock);
+      store = owned ? await openSharedStore(config, owned.epoch, clock) : await openStore(config, true, clock);
+      lock = owned ? { lost: owned.lost, release: async () => {} } : await store.lock(nameOf(config), clock);
       await checkStoreIdentity(store, config.dataDir, placement, orphans);
       return { store, lock };
     },
@@ -146,7 +159,7 @@ const frontSettings = ({ listen, tls, peerTimeoutSeconds, trustedProxies }: Serv
 });
 
 /** Where a client on this machine reaches the server. */
-function urlOf(hostname: string, port: number): string {
+export function urlOf(hostname: string, port: number): string {
   const reachable = hostname === "0.0.0.0" ? "127.0.0.1" : hostname === "::" ? "::1" : hostname;
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -25,6 +25,7 @@ const PUBLIC_REASONS = new Set([
   "store_denied",
   "store_lost",
   "store_unavailable",
+  "not_owner",
   "no_such_route",
   "not_yet",
   "key_not_found",

@@ -19,6 +19,8 @@ export interface CollectParts {
   readonly warm: { readonly size: number; readonly claims: number };
   /** What the front has counted. */
   readonly front: () => { readonly clients: number; readonly proxied: number; readonly api: number; readonly refused: number };
+  /** Set for the owner among several servers on one database. */
+  readonly owned: { readonly epoch: number; readonly countReplicas: () => Promise<number> } | undefined;
   readonly builds: () => { readonly running: number; readonly queued: number };
 }
 
@@ -41,6 +43,7 @@ export function observe(instruments: Instruments, parts: CollectParts): void {
   instruments.addCounter("boxyard_api_requests_total", "Requests to the platform API", () => front().api);
   instruments.addCounter("boxyard_proxy_refusals_total", "Requests that the front has answered itself", () => front().refused);
   instruments.addGauge("boxyard_store_degraded", "1 while the store takes no changes", () => (store.health.trouble ? 1 : 0));
+  addReplicas(instruments, parts);
   addCapacity(instruments, parts);
   addProcess(instruments, clock);
 }
@@ -51,6 +54,13 @@ function byState(sandboxes: Sandboxes): Record<string, number> {
   const counts: Record<string, number> = { running: 0, paused: 0 };
   for (const { state } of sandboxes.ofUsers()) counts[state] = (counts[state] ?? 0) + 1;
   return counts;
+}
+
+/** Only the owner answers, so the numbers are the same whichever replica is asked. */
+function addReplicas(instruments: Instruments, { owned }: CollectParts): void {
+  if (!owned) return;
+  instruments.addGauge("boxyard_replicas", "Servers on the database", () => owned.countReplicas());
+  instruments.addGauge("boxyard_owner_epoch", "How often the owner of the sandboxes has changed", () => owned.epoch);
 }
 
 function addCapacity(instruments: Instruments, { driver, clock }: CollectParts): void {

@@ -1,4 +1,4 @@
-import { type BodyScanner, ChunkedDecoder, type ResponseHead, scannerFor } from "@boxyard/http1";
+import { type BodyScanner, ChunkedDecoder, forwardedResponse, type ResponseHead, scannerFor } from "@boxyard/http1";
 
 /** The body of an answer on its way to the client: finds its end, and decodes its chunks for a client of HTTP/1.0, which knows no chunks. */
 export class AnswerBody {
@@ -40,4 +40,10 @@ export class AnswerBody {
     const body = count === bytes.byteLength ? bytes : bytes.subarray(0, count);
     return this.decoder ? this.decoder.push(body) : body;
   }
+}
+
+/** The head of an answer that passes as it is; made once for equal heads. */
+export function forwardedOf(response: ResponseHead): Uint8Array {
+  response.derived.forwarded ??= forwardedResponse(response, {});
+  return response.derived.forwarded;
 }

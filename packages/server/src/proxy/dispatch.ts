@@ -23,9 +23,15 @@ export type Target =
 /** A key of this platform, which must never reach a sandbox. Other values of the same header may be keys of programs in sandboxes. */
 const PLATFORM_KEY = /^e2b_[0-9a-f]+$/;
 
+/** Routing headers. */
+const marked = /^(svc|e2b)-sandbox-(id|port)$/;
+
+/** Names of fields for a server that passes requests on to another one as they are. */
+export const FORWARDED_FIELDS = new FieldNames({ marked });
+
 /** Names of fields that the reader of request heads marks or drops. */
 export const CLIENT_FIELDS = new FieldNames({
-  marked: /^(svc|e2b)-sandbox-(id|port)$/,
+  marked,
   guarded: { name: "x-api-key", isDropped: (value) => PLATFORM_KEY.test(value) },
 });
 

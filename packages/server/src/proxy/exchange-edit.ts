@@ -1,4 +1,5 @@
 import type { ResponseEdit } from "@boxyard/http1";
+import type { ProxyProblem } from "./answers.ts";
 
 /** What the proxy changes of a request and of its answer. */
 export interface ExchangeEdit {
@@ -11,4 +12,10 @@ export interface ExchangeEdit {
   readonly isLinked?: boolean;
   /** True: an upgrade may take place; the bytes after it pass unchanged. Without it an upgrade is refused. */
   readonly takesUpgrade?: boolean;
+  /** Lines of fields to add to the request, each with its line end. */
+  readonly added?: string;
+  /** Takes over a request that could not be sent, with what has come of its body; by default it is answered as of a closed port. */
+  readonly onUnreached?: (early: readonly Buffer[]) => void;
+  /** The answer in place of one that does not come; by default as of a closed port. */
+  readonly problem?: ProxyProblem;
 }

@@ -1,11 +1,12 @@
-import { AppError, type Clock } from "@boxyard/core";
+import type { AppError, Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import {
   ClientConnection,
   type ClientHost,
   ClientTable,
-  Connection,
+  type Connection,
   type Exchange,
+  type FieldNames,
   type HeadError,
   type RequestHead,
   UpstreamPool,
@@ -27,12 +28,13 @@ import { type MethodProblem, methodProblem } from "./methods.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
 import { editOf, type Passage } from "./passage.ts";
 import { readLink } from "./port-link.ts";
+import { type OpenPorts, openPorts, type Ports } from "./ports.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal, refusalMeanwhile, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
 import { isTcp, TcpExchange } from "./tcp-exchange.ts";
-import { type TlsListen, TlsListener } from "./tls-listener.ts";
+import type { TlsListen } from "./tls-listener.ts";
 import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
 import { WakingExchange } from "./waking-exchange.ts";
 import { Wakings } from "./wakings.ts";
@@ -50,6 +52,10 @@ export interface FrontOptions extends Pick<ApiExchangeOptions, "clientAddress"> 
   readonly port: number;
   /** Listens for TLS too. */
   readonly tls?: TlsListen | undefined;
+  /** Where connections come from; by default the front opens its own ports. */
+  readonly ports?: OpenPorts;
+  /** Requests that the front answers itself, in JSON. */
+  readonly own?: { is(request: RequestHead): boolean; answer(): unknown };
   readonly routes: RouteTable;
   readonly api: ApiHandler;
   /** Takes uploads; without it uploads are requests to the API. */
@@ -77,13 +83,12 @@ const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, on
 
 /** The one port: passes each request to the API or to a sandbox (docs/decisions.md, Dispatch and Proxy). */
 export class Front implements ClientHost {
-  readonly names = CLIENT_FIELDS;
+  readonly names: FieldNames = CLIENT_FIELDS;
   private readonly options: FrontOptions;
-  private readonly pool: UpstreamPool;
+  protected readonly pool: UpstreamPool;
   private readonly clients: ClientTable;
   private readonly wakings = new Wakings();
-  private readonly listener: Bun.TCPSocketListener<Connection>;
-  private readonly tls: TlsListener | undefined;
+  private readonly ports: Ports;
   private readonly sweeper: Timer;
   private readonly peerLimitMs: number;
   private sweeps = 0;
@@ -95,17 +100,16 @@ export class Front implements ClientHost {
     this.clients = new ClientTable(options.maxClients ?? MAX_CLIENTS);
     this.peerLimitMs = options.peerLimitMs ?? PEER_LIMIT_MS;
     this.pool = new UpstreamPool(() => options.clock.monotonic(), this.peerLimitMs);
-    this.listener = this.listen();
-    this.tls = this.listenTls();
+    this.ports = (options.ports ?? openPorts(options))((socket, tls) => this.accept(socket, tls));
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }
 
   get port(): number {
-    return this.listener.port;
+    return this.ports.port;
   }
 
   get tlsPort(): number | undefined {
-    return this.tls?.port;
+    return this.ports.tlsPort;
   }
 
   /** Open connections of clients, and how many requests went where since the start. */
@@ -124,8 +128,7 @@ export class Front implements ClientHost {
 
   /** Takes no new connections, waits up to `graceMs` for the end of answers that have begun, then resets the remaining connections. */
   async close(graceMs: number): Promise<void> {
-    this.listener.stop(false);
-    this.tls?.stop(false);
+    this.ports.stop(false);
     for (const client of [...this.clients]) client.drain();
     if (this.clients.size > 0) {
       await Promise.race([
@@ -138,11 +141,12 @@ export class Front implements ClientHost {
     for (const client of [...this.clients]) client.abort();
     clearInterval(this.sweeper);
     this.pool.sweep("");
-    this.listener.stop(true);
-    this.tls?.stop(true);
+    this.ports.stop(true);
   }
 
   exchange(request: RequestHead, client: ClientConnection): Exchange {
+    const { own } = this.options;
+    if (own?.is(request)) return this.answerJson(request, client, own.answer());
     const target = dispatch(request);
     const head = request.method === "HEAD";
     const wrong = target.kind === "sandbox" && target.port !== AGENT_PORT ? undefined : methodProblem(request.method);
@@ -185,33 +189,7 @@ export class Front implements ClientHost {
     if (this.clients.size === 0) this.emptied?.();
   }
 
-  private listen(): Bun.TCPSocketListener<Connection> {
-    const { hostname, port } = this.options;
-    try {
-      return Bun.listen<Connection>({
-        hostname,
-        port,
-        allowHalfOpen: true,
-        socket: { ...Connection.handlers, open: (socket) => this.accept(socket) },
-      });
-    } catch (cause) {
-      const taken = (cause as { code?: unknown }).code === "EADDRINUSE";
-      const why = taken ? "another program has this port; BOXYARD_LISTEN chooses another" : String((cause as Error).message);
-      throw new AppError("unavailable", `Cannot listen on ${hostname}:${port}: ${why}`, { reason: "listen", cause });
-    }
-  }
-
-  private listenTls(): TlsListener | undefined {
-    const { tls, logger } = this.options;
-    try {
-      return tls && new TlsListener(tls, (socket) => this.accept(socket, true), logger);
-    } catch (error) {
-      this.listener.stop(true);
-      throw error;
-    }
-  }
-
-  private accept(socket: Bun.Socket<Connection>, tls = false): void {
+  private accept(socket: Bun.Socket<Connection>, tls: boolean): void {
     const client = new ClientConnection(this);
     client.connection.tls = tls;
     socket.data = client.connection;
@@ -268,8 +246,12 @@ export class Front implements ClientHost {
     return exchange;
   }
 
-  private refuse(request: RequestHead, client: ClientConnection, problem: ProxyProblem): Exchange {
+  protected refuse(request: RequestHead, client: ClientConnection, problem: ProxyProblem): Exchange {
     return this.answer(request, client, (close) => problemResponse(request, problem, close));
+  }
+
+  protected answerJson(request: RequestHead, client: ClientConnection, body: unknown): Exchange {
+    return this.answer(request, client, (close) => jsonResponse(200, body, close));
   }
 
   private refuseMethod(request: RequestHead, client: ClientConnection, { status, message }: MethodProblem): Exchange {
@@ -295,6 +277,6 @@ export class Front implements ClientHost {
     this.pool.sweep();
     if (!isLook) return;
     this.pool.dropLost();
-    this.tls?.look();
+    this.ports.look();
   }
 }

@@ -11,7 +11,7 @@ import {
   type UpstreamPool,
 } from "@boxyard/http1";
 import { AGENT_PORT } from "@boxyard/spec";
-import { AnswerBody } from "./answer-body.ts";
+import { AnswerBody, forwardedOf } from "./answer-body.ts";
 import { type ProxyProblem, problemResponse, problems } from "./answers.ts";
 import type { ExchangeEdit } from "./exchange-edit.ts";
 import { keepMs } from "./keep.ts";
@@ -19,11 +19,6 @@ import type { Flight, Route } from "./route-table.ts";
 import { headForSandbox, mayReuse, upstreamOf } from "./sandbox-request.ts";
 
 const MAX_INTERIM = 32;
-
-function forwardedOf(response: ResponseHead): Uint8Array {
-  response.derived.forwarded ??= forwardedResponse(response, {});
-  return response.derived.forwarded;
-}
 
 /** One request and its answer between a client and a sandbox: heads are parsed and written anew, bodies pass as bytes. */
 export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
@@ -129,7 +124,10 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   }
 
   onConnectFailed(): void {
-    this.fail(problems.portClosed(this.route.sandboxId, this.port));
+    const onUnreached = this.over ? undefined : this.edit?.onUnreached;
+    if (onUnreached) this.finish(true);
+    else this.fail(problems.portClosed(this.route.sandboxId, this.port));
+    onUnreached?.(this.early);
   }
 
   onData(bytes: Buffer): void {
@@ -281,7 +279,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     }
     // The connection ends with this answer unless the request's body is complete: the rest of the body would have to be discarded.
     const keep = this.request.keepAlive && this.requestEnded;
-    this.client.write(problemResponse(this.request, problem, !keep));
+    this.client.write(problemResponse(this.request, this.edit?.problem ?? problem, !keep));
     this.client.endResponse(keep);
   }
 

@@ -49,7 +49,7 @@ export interface Flight {
 }
 
 /** The requests in flight to one incarnation, and when it was used last. */
-class Flights extends Set<Flight> {
+export class Flights extends Set<Flight> {
   private readonly now: () => number;
   private usedAt: number;
 

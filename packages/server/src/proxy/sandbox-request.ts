@@ -21,15 +21,20 @@ export function upstreamOf({ host, agentPort, inside, httpsPorts }: Route, port:
   return { host, port, inside, tls: httpsPorts?.includes(port) ?? false };
 }
 
-type Edit = Pick<ExchangeEdit, "drops" | "cookie">;
+type Edit = Pick<ExchangeEdit, "drops" | "cookie" | "added">;
 
 /** The head of a request as the sandbox gets it. */
-export function headForSandbox(request: RequestHead, route: Route, port: number, { drops = [], cookie }: Edit = {}): Uint8Array {
+export function headForSandbox(
+  request: RequestHead,
+  route: Route,
+  port: number,
+  { drops = [], cookie, added = "" }: Edit = {},
+): Uint8Array {
   const other = otherHost(request, route, port);
   // What drops all cookies drops this one.
   if (cookie !== undefined && !drops.includes("cookie"))
     return forwardedRequest(request, other, [...drops, "cookie"], cookie === "" ? "" : `Cookie: ${cookie}\r\n`);
-  if (other !== undefined || drops.length > 0) return forwardedRequest(request, other, drops);
+  if (other !== undefined || drops.length > 0 || added !== "") return forwardedRequest(request, other, drops, added);
   request.derived.forwarded ??= forwardedRequest(request);
   return request.derived.forwarded;
 }

@@ -6,6 +6,9 @@ import { num, type Row } from "./sql-values.ts";
 /** Key of the PostgreSQL lock under which one process at a time changes the schema; no other program uses this number. */
 const SCHEMA_LOCK = 0x626f7901;
 
+/** Until the end of the transaction no other process changes the schema. */
+export const lockSchema = (tx: SQL) => tx`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
+
 export interface MigrationOptions<T> {
   readonly kind: "sqlite" | "postgres";
   readonly clock: Clock;
@@ -20,7 +23,7 @@ export interface MigrationOptions<T> {
 export async function migrate<T>(sql: SQL, { kind, clock, last }: MigrationOptions<T>): Promise<T> {
   // `immediate` makes SQLite lock at the begin. Else two processes could both find the old schema, and one would fail.
   return await sql.begin(kind === "sqlite" ? "immediate" : "", async (tx) => {
-    if (kind === "postgres") await tx`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
+    if (kind === "postgres") await lockSchema(tx);
     await tx.unsafe("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)");
     const rows = (await tx`SELECT version FROM migrations`) as Row[];
     const done = new Set(rows.map((row) => num(row.version)));

@@ -7,6 +7,7 @@ import { KeyRows } from "./key-rows.ts";
 import { migrate } from "./migrate.ts";
 import { OperationRows } from "./operation-rows.ts";
 import type { SandboxRecord } from "./records.ts";
+import { connectionsTo } from "./replica-store.ts";
 import { RetentionRows } from "./retention-rows.ts";
 import { checkNameIsFree, checkRename, formerNames } from "./sandbox-names.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
@@ -91,7 +92,7 @@ export class SqlStore implements Store {
   static async open(place: StorePlace, node: string, sealer?: Sealer, clock: Clock = systemClock): Promise<SqlStore> {
     const sealing = new Secrets(sealer);
     const keptAs = "file" in place ? makePrivate(place.file) : undefined;
-    const sql = "url" in place ? new SQL(place.url) : new SQL({ adapter: "sqlite", filename: place.file });
+    const sql = "url" in place ? connectionsTo(place) : new SQL({ adapter: "sqlite", filename: place.file });
     try {
       if ("file" in place) {
         // Before WAL: then SQLite keeps the WAL's index in its own memory. A mapped index file that another program truncates kills the process (SIGBUS).

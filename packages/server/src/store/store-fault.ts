@@ -1,6 +1,7 @@
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { AppError, isAppError } from "@boxyard/core";
+import { FENCED } from "./fence.ts";
 
 /** Codes of faults of the store, in SQLite and in PostgreSQL (its documentation, appendix A). */
 const FULL = /^(SQLITE_FULL|53100)$/;
@@ -41,6 +42,8 @@ export function storeFault(error: unknown, where = "The server's store", isFull 
   const said = error instanceof Error ? error.message : String(error);
   const fault = (reason: string, message: string, kind: "unavailable" | "data_loss" = "unavailable") =>
     new AppError(kind, message, { reason, cause: error });
+  if (codes.includes(FENCED))
+    return new AppError("unavailable", "Another replica of the server has taken over", { reason: "not_owner", cause: error });
   if (is(FULL) || (isFull && is(UNWRITTEN))) return fault("store_full", `${where} has no room left on its disk; make some`);
   if (is(BROKEN))
     return fault(

@@ -9,6 +9,13 @@ const TAKE_MS = 3000;
 const RETRY_MS = 100;
 const BEAT_MS = 5000;
 
+/** SQL that is true while a server without replicas has the database. */
+export const LOCK_HELD = `EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid::bigint = ${LOCK_SPACE}
+  AND objid::bigint = (hashtext(coalesce(current_schema(), ''))::bigint & 4294967295)
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`;
+
+export const leaseTimeout = () => new AppError("unavailable", "The database did not answer in time", { reason: "store_unavailable" });
+
 export interface StoreLock {
   /** Rejects when another server has taken the store over; never settles otherwise. */
   readonly lost: Promise<never>;
@@ -38,6 +45,7 @@ export async function lockStore({ url, holder, clock }: LockOptions): Promise<St
       if (clock.monotonic() >= deadline) throw await inUse(session);
       await clock.sleep(RETRY_MS);
     }
+    await refuseReplicas(session);
     await session`INSERT INTO meta (name, value) VALUES ('server', ${holder}) ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
   } catch (error) {
     await session.close({ timeout: 0 });
@@ -70,6 +78,19 @@ async function isHeld(session: SQL): Promise<boolean> {
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     ) THEN true ELSE pg_try_advisory_lock(${LOCK_SPACE}, (SELECT key FROM place)) END AS held`;
   return row?.held === true;
+}
+
+/** Replicas keep their own lease. One that has ended, and whose process still sleeps somewhere, gets no more writes through. */
+async function refuseReplicas(session: SQL): Promise<void> {
+  const [table] = await session`SELECT to_regclass('replica_lease') IS NOT NULL AS there`;
+  if (table?.there !== true) return;
+  const [ended] = await session`UPDATE replica_lease SET epoch = epoch + 1 WHERE expires_at <= clock_timestamp() RETURNING epoch`;
+  if (ended) return;
+  throw new AppError(
+    "already_exists",
+    "Replicas (BOXYARD_REPLICA_ADDRESS) work on the database of DATABASE_URL; end them first, or give this server another database",
+    { reason: "store_in_use" },
+  );
 }
 
 async function inUse(session: SQL): Promise<AppError> {

@@ -7,7 +7,15 @@ export const ADDRESS_SETTINGS = [
     form: "postgres:// URL",
     usedBy: "server",
     default: "SQLite in $BOXYARD_DATA/boxyard.db",
-    meaning: "PostgreSQL address of the store; of one server at a time.",
+    meaning: "PostgreSQL address of the store; of one server at a time, or of several with BOXYARD_REPLICA_ADDRESS.",
+  },
+  {
+    name: "BOXYARD_REPLICA_ADDRESS",
+    form: "HOST:PORT",
+    usedBy: "server",
+    default: "none",
+    meaning:
+      "Where the other servers on the same DATABASE_URL reach this one: then several of them share the sandboxes of a cluster (docs/several-servers.md).",
   },
   {
     name: "BOXYARD_API_URL",

@@ -1,0 +1,13 @@
+import type { FrontOptions } from "./proxy/front.ts";
+
+/** What a server is told that owns the sandboxes for a time, as one of several on one database (`replicas/`). */
+export interface Owned {
+  /** Its writes are refused once there is a later epoch. */
+  readonly epoch: number;
+  /** Rejects when another replica has taken over. */
+  readonly lost: Promise<never>;
+  /** The ports are those of the replica, which keeps them open. */
+  readonly front: Pick<FrontOptions, "ports" | "own">;
+  /** How many replicas there are now. */
+  readonly countReplicas: () => Promise<number>;
+}
