@@ -65,8 +65,9 @@ async function main(argv: readonly string[]): Promise<number> {
     console.error(`${names.join(", ")} cannot be traced; benches that can: ${traced.join(", ")}`);
     return 2;
   }
-  // At this level the server measures and logs every step of a create.
-  const booting = bootPlatform({ env: options.trace ? { BOXYARD_LOG_LEVEL: "trace" } : {} });
+  // Benches of creates measure cold ones, and nothing is made beside what is measured; `create-warm` switches the pool on for itself.
+  // At the level `trace` the server measures and logs every step of a create.
+  const booting = bootPlatform({ env: { BOXYARD_WARM_SANDBOXES: "0", ...(options.trace && { BOXYARD_LOG_LEVEL: "trace" }) } });
   signalled = endOnSignal(booting);
   await using platform = await booting;
   return options.trace ? await traceAll(chosen, platform, options) : await runAll(chosen, platform, options);

@@ -38,12 +38,18 @@ export function testDataDirs({ testDataDir, lanes }: ToolsConfig): readonly stri
 }
 
 /**
+ * The servers of tests have no warm pool: many tests count processes, cgroups, mounts or files of the machine before and after what they do, and the pool makes
+ * sandboxes in the background after any create. Tests of the pool switch it on for their own server.
+ */
+const WITHOUT_POOL = { BOXYARD_WARM_SANDBOXES: "0" };
+
+/**
  * The same, with everything that the children of a test run leave in a temporary directory kept in this one, and there a pool and the
  * bundles of the programs, which test files share.
  */
 export function withTemporaryDirectory(config: ToolsConfig, path: string): ToolsConfig {
   const shared = { BOXYARD_TEST_POOL: join(path, "prepared-pool"), BOXYARD_TEST_BUNDLES: join(path, "bundles") };
-  return { ...config, env: { ...config.env, TMPDIR: path, TMUX_TMPDIR: path, ...shared } };
+  return { ...config, env: { ...WITHOUT_POOL, ...config.env, TMPDIR: path, TMUX_TMPDIR: path, ...shared } };
 }
 
 /** The same, with the time for the tests that run as long as they are told (`BOXYARD_CHAOS_SECONDS`), if one is given. */

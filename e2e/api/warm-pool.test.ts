@@ -73,3 +73,12 @@ test("it keeps its files and processes over a pause, has its own boot, and two a
   expect((await one.client.commands.list()).map(({ pid }) => pid)).toContain(command.pid);
   expect(await two.client.files.exists("/home/user/kept")).toBe(false);
 });
+
+test("a server without settings has a pool", async () => {
+  await platform().restart([], { BOXYARD_WARM_SANDBOXES: "" });
+  await using _first = await createSandbox(platform());
+  await untilWarm(platform());
+  await using second = await createSandbox(platform());
+  expect(await claims()).toBe(1);
+  expect((await second.client.commands.run("whoami")).stdout.trim()).toBe("user");
+});

@@ -29,6 +29,7 @@ const settings = {
   BOXYARD_DATA: dataDir,
   BOXYARD_CACHE: config.cacheDir,
   BOXYARD_LISTEN: "127.0.0.1:0",
+  BOXYARD_WARM_SANDBOXES: config.env.BOXYARD_WARM_SANDBOXES ?? "",
   [MARKER]: config.env[MARKER] ?? "executable",
 };
 let machine: HiddenCheckout | undefined;

@@ -4,11 +4,11 @@ import { TRANSITION_POINTS } from "@boxyard/testkit/fault-points";
 import { keptSandboxes } from "../support/ours.ts";
 import { usePlatform } from "../support/platform.ts";
 import { reconnect } from "../support/sandbox.ts";
-import { ONE_WARM, untilWarm } from "../support/warm.ts";
+import { figure, ONE_WARM, untilWarm } from "../support/warm.ts";
 
 /*
- * The real server, with the real driver, is killed as by `kill -9` before each step of a claim and of the making of a warm sandbox, and each step fails
- * once. A claim is done or was never there; a sandbox that no user got is removed by the next server.
+ * The real server, with the real driver, is killed as by `kill -9` while sandboxes wait, and before each step of a claim and of the making of a warm
+ * sandbox, and each step fails once. A claim is done or was never there. What waits goes on waiting, unless its claim had begun.
  */
 
 const platform = usePlatform({ faults: true, env: ONE_WARM });
@@ -39,10 +39,26 @@ async function printed(id: string, command: string): Promise<string> {
   return (await (await reconnect(platform(), id)).client.commands.run(command)).stdout.trim();
 }
 
+test("kill -9 of the server leaves what waits, and the next server hands it out", async () => {
+  const member = await onlyWarm();
+  await platform().kill9();
+  expect(keptIds()).toEqual([member]);
+  await platform().restart();
+  expect([await listed(), await figure(platform(), "boxyard_warm_sandboxes")]).toEqual([[], 1]);
+  const { status, body } = await create();
+  expect([status, idOf({ body })]).toEqual([201, member]);
+  expect(await printed(member, 'echo "$SECRET $(hostname)"')).toBe(`of the first ${member}`);
+}, 60_000);
+
+/** The first step that the next server can see: from then on the sandbox may have something of a user. */
+const FIRST_OF_USER = "claim network";
+
 describe("kill -9 in a claim", () => {
+  const steps = TRANSITION_POINTS.claim.map(({ step }) => step);
   for (const point of TRANSITION_POINTS.claim) {
-    test(`before ${point.step} leaves nothing of it, and the same key makes another`, async () => {
-      await onlyWarm();
+    const isWaiting = steps.indexOf(point.step) < steps.indexOf(FIRST_OF_USER);
+    test(`before ${point.step} leaves ${isWaiting ? "it waiting" : "nothing of it"}, and the same key makes a sandbox`, async () => {
+      const member = await onlyWarm();
       platform().inject({ ...point, when: "before", act: "die" });
       // The store may have the keys of an earlier run.
       const key = { "Idempotency-Key": crypto.randomUUID() };
@@ -51,9 +67,10 @@ describe("kill -9 in a claim", () => {
       expect(await answer).toBeUndefined();
       await platform().restart();
       expect(await listed()).toEqual([]);
-      await eventually("nothing is kept", () => keptIds().length === 0);
+      if (!isWaiting) await eventually("nothing is kept", () => keptIds().length === 0);
       const again = await create(key);
       expect([again.status, await listed()]).toEqual([201, [idOf(again)]]);
+      expect(idOf(again) === member).toBe(isWaiting);
     }, 60_000);
   }
 

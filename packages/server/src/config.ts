@@ -161,7 +161,7 @@ const Env = z.object({
   BOXYARD_VOLUME_MB: count(1).default(10_240),
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
   BOXYARD_DISK_OVERCOMMIT: factor.default(256),
-  BOXYARD_WARM_SANDBOXES: count(0).default(0),
+  BOXYARD_WARM_SANDBOXES: count(0).default(16),
   BOXYARD_WARM_MEMORY: z
     .string()
     .regex(/^\d{1,7}[KMGT]?$/, "must be a number of bytes, or one with K, M, G or T, such as 512M")

@@ -175,7 +175,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const made = await assembleTemplates({ ...building, config, store, templates, driver, engine, snapshotKeeper, limits, clock, logger });
   const liveness = new Liveness({ ...making, routes, agent, events }, livenessSettings(config, agentLimitMs));
   const sampler = new Sampler({ sandboxes, clock, liveness, use, logger, ...metrics });
-  const warm: WarmPool = new WarmPool({ ...making, templates, driver, liveness }, config.warm);
+  const warm: WarmPool = new WarmPool({ ...making, templates, driver, liveness, store }, config.warm);
   const operations = new Operations(
     { store, events, clock, ...(observer && { observer }) },
     {

@@ -83,9 +83,8 @@ export class Idempotency {
             reason: "idempotency_request_mismatch",
           });
         }
-        if (this.inFlight.has(earlier.madeId)) {
-          throw inProgress();
-        }
+        // The same id: a sandbox of the pool that an earlier server did not get to hand out, which is to be handed out now.
+        if (earlier.madeId !== claim.madeId && this.inFlight.has(earlier.madeId)) throw inProgress();
         const made = await recall(earlier.madeId as Id);
         if (made !== undefined) return made;
       }

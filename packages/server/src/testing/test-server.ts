@@ -57,6 +57,9 @@ function checkAnswer(method: string, path: string, status: number, body: unknown
   if (problems.length > 0) throw new Error(`The OpenAPI document does not describe an answer: ${problems.join("; ")}`);
 }
 
+/** Without a warm pool: a sandbox that nobody has asked for would be one too many where a test counts what a create makes. Tests of the pool switch it on. */
+const SETTINGS = { BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", BOXYARD_WARM_SANDBOXES: "0" };
+
 /** The real server, which listens, over a fake driver and with a data directory of its own. For tests. */
 export class TestServer {
   readonly server: RunningServer;
@@ -80,7 +83,7 @@ export class TestServer {
         world.layers.set(digest, { info: { digest, sizeBytes: 1024, createdAt: 1 }, tar: new Uint8Array(1024) });
     }
     await writeFile(join(dataDir, "templates/base.json"), JSON.stringify({ version: 1, name: "base", image, env: { FROM_TEMPLATE: "1" } }));
-    const config = readConfig({ BOXYARD_DATA: dataDir, BOXYARD_LISTEN: "127.0.0.1:0", BOXYARD_LOG_LEVEL: "silent", ...options.env });
+    const config = readConfig({ ...SETTINGS, BOXYARD_DATA: dataDir, ...options.env });
     const {
       clock,
       observer,

@@ -21,16 +21,16 @@ export const SANDBOX_SETTINGS = [
     name: "BOXYARD_WARM_SANDBOXES",
     form: "number",
     usedBy: "server",
-    default: "0",
+    default: "16",
     meaning:
-      "Sandboxes that may run before anybody asks for them, so that a create of the same template and size gets one at once. There are as many as the last creates needed, and none before the first; they give way to every sandbox that needs their room. 0: none.",
+      "Sandboxes that may run before anybody asks for them, so that a create of the same template and size gets one at once (docs/warm-pool.md). There are as many as the last creates needed, and none before the first; they give way to every sandbox that needs their room. 0: none.",
   },
   {
     name: "BOXYARD_WARM_MEMORY",
     form: "size, such as 512M",
     usedBy: "server",
     default: "512M",
-    meaning: "Memory that these sandboxes may use together.",
+    meaning: "Memory that these sandboxes may use together. They also end when less than a sixteenth of the memory for sandboxes is free.",
   },
   {
     name: "BOXYARD_MAX_CREATES",

@@ -1,5 +1,5 @@
 import { type InitBody, runProcess, startProcess } from "@boxyard/agent-client";
-import { AppError, type Step, TimeLimit } from "@boxyard/core";
+import { AppError, type Step, TimeLimit, VERSION } from "@boxyard/core";
 import type { SandboxSpec, SnapshotRef } from "@boxyard/driver";
 import { OF_POOL } from "../../pool-label.ts";
 import { readyOfSandbox, untilReady } from "../../ready/ready.ts";
@@ -147,7 +147,7 @@ export const createTransition: Transition<CreateTemplate, CreateContext> = {
 /** The driver's spec of a sandbox, without what its network does to requests (`DriverPolicies`). Its labels hold what `upkeep/adopt-orphan.ts` needs for the record after a loss of the store. */
 export function driverSpecOf(record: SandboxRecord): SandboxSpec {
   const { id, owner, incarnation, teamId, templateId, createdAt, facts, settings } = record;
-  const build = owner.kind === "build" ? { build: owner.id } : owner.kind === "pool" ? { [OF_POOL]: "yes" } : {};
+  const build = owner.kind === "build" ? { build: owner.id } : owner.kind === "pool" ? { [OF_POOL]: VERSION } : {};
   return {
     sandboxId: id,
     incarnation,

@@ -1,5 +1,4 @@
-import type { SnapshotRef } from "@boxyard/driver";
-import type { Transition, TransitionContext } from "../engine/transition.ts";
+import { recordOf, type Transition, type TransitionContext } from "../engine/transition.ts";
 import { CREATE_MS, type CreateContext, type CreateTemplate, createStep, startStep } from "./create.ts";
 
 /** The agent can be reached, and has not been told anything: its `/init` comes with the claim. */
@@ -11,13 +10,8 @@ const find = {
   },
 };
 
-/** A sandbox of the pool, and what it was started from. */
-export interface Warmed {
-  readonly from: SnapshotRef | undefined;
-}
-
 /** Makes a sandbox of the pool: the steps of a create that need nothing of a user. As there, what has failed is removed by `kill`. */
-export const warm: Transition<CreateTemplate, CreateContext, Warmed> = {
+export const warm: Transition<CreateTemplate, CreateContext> = {
   name: "warm",
   from: [],
   via: "creating",
@@ -26,7 +20,8 @@ export const warm: Transition<CreateTemplate, CreateContext, Warmed> = {
   limitMs: CREATE_MS,
   prepare: (base, template) => ({ ...base, template, from: template.from, isCreated: false }),
   steps: [createStep, startStep, find],
-  output: ({ from }) => ({ from }),
+  output: recordOf,
+  result: ({ from }) => (from ? { checkpointId: from.snapshot } : {}),
   done: ({ parts, sandbox }, took) => parts.events.warmed(sandbox.record, took),
   failed: ({ parts, sandbox }, error) => parts.events.notWarmed(sandbox.id, error),
 };

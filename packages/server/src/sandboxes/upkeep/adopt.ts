@@ -1,5 +1,6 @@
 import { isAppError, type LivingState } from "@boxyard/core";
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
+import { isOfOwnPool } from "../../pool-label.ts";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import type { Answer, AnswerFor } from "../engine/own-transitions.ts";
 import type { RecordChange } from "../engine/transition.ts";
@@ -97,6 +98,15 @@ const stayPaused: AnswerFor = async () => ({ next: "paused" });
 const removeUnfinished: AnswerFor = async () => remove("unfinished");
 const finishRemoval: AnswerFor = async (_parts, record) => remove(record.reason ?? "unknown");
 
+/**
+ * A sandbox of the pool goes on waiting. Not when its claim had begun, which takes the label away first: then its agent may have a user's environment, and
+ * nobody else may get it.
+ */
+const keepWaiting: AnswerFor = async (parts, record, handle) => {
+  const isWaiting = record.state === "running" && handle !== undefined && (await isOfOwnPool(parts.driver, handle));
+  return isWaiting ? recover(parts, record, handle) : remove("released");
+};
+
 /** For each state in which a dead server can leave a sandbox: what the next server does. */
 export const ANSWERS: Readonly<Record<LivingState, AnswerFor>> = {
   creating: removeUnfinished,
@@ -114,7 +124,6 @@ export const ANSWERS: Readonly<Record<LivingState, AnswerFor>> = {
 /** What this server does with a sandbox that an earlier server has left. A build ends with its server, so its sandbox is removed. */
 export const answerFor: AnswerFor = async (parts, record, handle) => {
   if (record.owner.kind === "build" && record.state !== "killing") return remove("owner_gone");
-  // The claim may have been under way: then its agent has a user's environment, and nobody else may get it.
-  if (record.owner.kind === "pool" && record.state !== "killing") return remove("released");
+  if (record.owner.kind === "pool" && record.state !== "killing") return keepWaiting(parts, record, handle);
   return record.state === "dead" ? { next: "keep" } : ANSWERS[record.state](parts, record, handle);
 };

@@ -10,6 +10,7 @@ import { type AdoptionParts, handOver, recordOfOrphan, UNKNOWN_OF_ORPHAN } from 
 import type { Held, Quarantine } from "./quarantine.ts";
 
 export interface Adoption {
+  /** Those of the pool are not counted. */
   readonly adopted: number;
   /** Resolves when the removal of each of the `removed` was tried once. */
   readonly removals: Promise<void>;
@@ -51,7 +52,7 @@ export async function adoptAll(parts: RestartParts, policy: OrphanPolicy, adopti
     byId.delete(record.id);
     if (cause === "damaged" && handle) damaged.push({ handle, cause });
     const sandbox = engine.sandboxes.find(record.id);
-    if (cause === "adopted") adopted += 1;
+    if (cause === "adopted") adopted += record.owner.kind === "pool" ? 0 : 1;
     else if (cause !== "later" && cause !== "damaged" && sandbox) leftovers.push({ sandbox, cause });
   };
   await atOnce(records, AT_ONCE, adopt);

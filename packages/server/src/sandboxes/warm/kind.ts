@@ -1,4 +1,5 @@
 import { newSandboxId, type TeamId } from "@boxyard/core";
+import type { SnapshotRef } from "@boxyard/driver";
 import type { SandboxRecord, SandboxSettings } from "../../store/index.ts";
 import { newInitKey } from "../tokens.ts";
 import { CREATE_MS, type CreateTemplate } from "../transitions/create.ts";
@@ -9,6 +10,13 @@ export interface Kind {
   /** The record of a sandbox of the pool, but for its id, its state and its times; with an empty init key. */
   readonly record: Omit<SandboxRecord, "id" | "state" | "createdAt" | "endAt">;
   readonly template: CreateTemplate;
+}
+
+/** What decides about the kind of a sandbox of the pool. */
+interface KeyParts extends Pick<SandboxRecord, "templateId"> {
+  readonly facts: Pick<SandboxRecord["facts"], "buildId" | "resources">;
+  /** What it was started from. */
+  readonly checkpointId?: string | undefined;
 }
 
 const NO_TEAM = "" as TeamId;
@@ -26,7 +34,7 @@ export function kindOf(wanted: SandboxRecord, template: CreateTemplate): Kind | 
   if (volumes || node !== undefined || name !== undefined || settings.setup) return undefined;
   if (settings.rules || settings.secrets || settings.egressProxy) return undefined;
   if (template.from && !template.bootsInstead) return undefined;
-  const key = JSON.stringify([templateId, buildId, resources, template.from?.snapshot]);
+  const key = keyOf({ templateId, facts: wanted.facts, checkpointId: template.from?.snapshot });
   // Only what the template says: nothing of this user may be in a sandbox that another gets.
   const facts = {
     ...{ alias, image, resources, user, workdir, envVars: {}, initKey: "", timeoutMs: POOL_MS },
@@ -38,6 +46,16 @@ export function kindOf(wanted: SandboxRecord, template: CreateTemplate): Kind | 
   const who = { owner: { kind: "pool" as const }, teamId: NO_TEAM, templateId };
   return { key, template, record: { ...who, facts, settings: NO_SETTINGS, incarnation: 1 } };
 }
+
+/** The key of the kind to which a sandbox of the pool belongs. */
+export function keyOf({ templateId, facts, checkpointId }: KeyParts): string {
+  const { cpuCount, memoryBytes, diskBytes, maxProcesses } = facts.resources;
+  return JSON.stringify([templateId, facts.buildId, cpuCount, memoryBytes, diskBytes, maxProcesses, checkpointId]);
+}
+
+/** What a sandbox of the pool was started from. */
+export const fromOf = ({ checkpointId }: SandboxRecord): SnapshotRef | undefined =>
+  checkpointId === undefined ? undefined : { snapshot: checkpointId, memory: true };
 
 /** The record of another sandbox of the pool. */
 export function newMember({ record }: Kind, now: number): SandboxRecord {

@@ -1,4 +1,3 @@
-import type { SnapshotRef } from "@boxyard/driver";
 import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
 import type { Liveness } from "../upkeep/liveness.ts";
@@ -7,9 +6,8 @@ import type { Liveness } from "../upkeep/liveness.ts";
 export interface Member {
   readonly kind: string;
   readonly sandbox: Sandbox;
-  /** What it was started from. */
-  readonly from: SnapshotRef | undefined;
-  readonly memoryBytes: number;
+  /** Undefined: not measured. */
+  readonly memoryBytes?: number;
 }
 
 interface MembersParts {
@@ -38,6 +36,11 @@ export class Members {
     return this.waiting().length;
   }
 
+  /** True for one that waits or is lent. */
+  has(sandbox: Sandbox): boolean {
+    return [...this.members, ...this.lent].some((member) => member.sandbox === sandbox);
+  }
+
   countOf(kind: string): number {
     return this.waiting().filter((member) => member.kind === kind).length;
   }
@@ -45,16 +48,24 @@ export class Members {
   /** True when one more of the kind fits. */
   hasBudgetFor(kind: string): boolean {
     const all = [...this.waiting(), ...this.lent];
-    const usedBytes = all.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
+    const usedBytes = all.reduce((sum, member) => sum + this.bytesOf(member), 0);
     return all.length < this.budget.sandboxes && usedBytes + (this.sizes.get(kind) ?? USUAL_BYTES) <= this.budget.memoryBytes;
   }
 
   add(member: Member): void {
-    this.sizes.delete(member.kind);
-    this.sizes.set(member.kind, member.memoryBytes);
+    if (member.memoryBytes !== undefined) this.measured(member.kind, member.memoryBytes);
+    this.members.push(member);
+  }
+
+  private measured(kind: string, bytes: number): void {
+    this.sizes.delete(kind);
+    this.sizes.set(kind, bytes);
     const [oldest] = this.sizes.keys();
     if (this.sizes.size > 64 && oldest !== undefined) this.sizes.delete(oldest);
-    this.members.push(member);
+  }
+
+  private bytesOf({ kind, memoryBytes }: Member): number {
+    return memoryBytes ?? this.sizes.get(kind) ?? USUAL_BYTES;
   }
 
   /** The oldest of the kind, which waits no more. */
@@ -76,14 +87,19 @@ export class Members {
     this.lent.delete(member);
   }
 
-  /** Takes out all that no longer should wait: `keep` says how many of each kind may. The others are the caller's to remove. */
+  /** Takes out all that no longer should wait: `keep` says how many of each kind may, as far as the memory suffices. The others are the caller's to remove. */
   surplus(keep: (kind: string) => number): Sandbox[] {
     const counts = new Map<string, number>();
     const out: Member[] = [];
+    let keptBytes = 0;
     for (const member of this.waiting()) {
       const count = (counts.get(member.kind) ?? 0) + 1;
-      if (count > keep(member.kind) || this.parts.liveness.isUnresponsive(member.sandbox)) out.push(member);
-      else counts.set(member.kind, count);
+      const isTooMuch = count > keep(member.kind) || keptBytes + this.bytesOf(member) > this.budget.memoryBytes;
+      if (isTooMuch || this.parts.liveness.isUnresponsive(member.sandbox)) out.push(member);
+      else {
+        counts.set(member.kind, count);
+        keptBytes += this.bytesOf(member);
+      }
     }
     this.members = this.members.filter((member) => !out.includes(member));
     return out.map(({ sandbox }) => sandbox);

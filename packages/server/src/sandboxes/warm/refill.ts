@@ -3,9 +3,10 @@ import type { SandboxDriver } from "@boxyard/driver";
 import { actAs, SERVER } from "../../actor.ts";
 import type { Admission } from "../create/admission.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { Sandbox } from "../engine/sandbox.ts";
 import type { TemplateSource } from "../ports.ts";
 import { warm } from "../transitions/warm.ts";
-import { type Kind, newMember } from "./kind.ts";
+import { type Kind, keyOf, newMember } from "./kind.ts";
 import type { Members } from "./members.ts";
 
 export interface RefillParts {
@@ -19,6 +20,8 @@ export interface RefillParts {
   readonly wanted: () => ReadonlyMap<string, number>;
   /** No more of this kind will be asked for. */
   readonly forget: (kind: string) => void;
+  /** Adds what others have made and nobody has taken in yet. */
+  readonly takeIn: () => Promise<void>;
 }
 
 /** Time without any create before something is made for the pool. */
@@ -26,14 +29,25 @@ const QUIET_MS = 30;
 /** How long nothing is made after a failure, or after the pool has given way. */
 const BACK_OFF_MS = 30_000;
 const ROUND_MS = 5000;
-/** The part of the machine's memory that the pool leaves free. */
-const LEAST_FREE = 1 / 8;
+/** The part of the machine's memory for sandboxes that must be free for another one to be made, and for those that wait to stay. */
+const LEAST_FREE = { toMake: 1 / 8, toKeep: 1 / 16 } as const;
 
-/** Makes the sandboxes that wait, one at a time and while no create is worked on, and removes those that need not wait any more. */
+/** A build of a template. */
+type Build = Pick<Kind["record"], "templateId"> & { readonly facts: Pick<Kind["record"]["facts"], "buildId"> };
+
+interface Known {
+  readonly build: Build;
+  /** What more of the kind are made from, as the last create had it; undefined until a create has asked for the kind. */
+  readonly kind?: Kind;
+}
+
+/** Makes the sandboxes that wait, one at a time and while no create is worked on, and removes those that need not or should not wait any more. */
 export class Refill {
   private readonly parts: RefillParts;
   private readonly rounds: Rounds;
-  private readonly kinds = new Map<string, Kind>();
+  private readonly kinds = new Map<string, Known>();
+  /** All that this server has made for the pool. */
+  private readonly made = new WeakSet<Sandbox>();
   private work: Promise<void> | undefined;
   /** Aborts what is being made. */
   private making = new AbortController();
@@ -70,30 +84,42 @@ export class Refill {
 
   /** What sandboxes of a kind are made from, as the last create had it. */
   know(kind: Kind): void {
-    if (this.isCurrent(kind)) this.kinds.set(kind.key, kind);
+    if (this.isCurrent(kind.record)) this.kinds.set(kind.key, { build: kind.record, kind });
   }
 
-  /** Whether creates that name the template can get this kind: false when it was built again or deleted. */
-  private isCurrent({ record }: Kind): boolean {
-    return this.parts.templates.isTagged(record.templateId, record.facts.buildId);
+  /** A sandbox of another server waits, of this kind. */
+  found(key: string, build: Build): void {
+    if (!this.kinds.has(key)) this.kinds.set(key, { build });
+  }
+
+  hasMade(sandbox: Sandbox): boolean {
+    return this.made.has(sandbox);
+  }
+
+  /** Whether creates that name the template can get this build: false when it was built again or deleted. */
+  private isCurrent({ templateId, facts }: Build): boolean {
+    return this.parts.templates.isTagged(templateId, facts.buildId);
   }
 
   /** Stops what is being made, and makes nothing for a while. Returns whether something was being made. */
   async giveWay(): Promise<boolean> {
-    this.notBefore = this.parts.clock.monotonic() + BACK_OFF_MS;
+    this.backOff();
     if (!this.work) return false;
     this.making.abort();
     await this.work;
     return true;
   }
 
-  /** Removes what need not wait: too many, of a build that no tag points to, or with an agent that does not answer. */
+  /** Removes what need not wait: too many, of a build that no tag points to, or with an agent that does not answer; and all while memory is short. */
   private async once(): Promise<void> {
-    const { members, wanted, forget } = this.parts;
-    for (const [key, kind] of this.kinds) if (!this.isCurrent(kind)) forget(key);
+    const { members, wanted, forget, takeIn } = this.parts;
+    await takeIn();
+    for (const [key, { build }] of this.kinds) if (!this.isCurrent(build)) forget(key);
     const counts = wanted();
     for (const key of this.kinds.keys()) if (!counts.has(key)) this.kinds.delete(key);
-    const surplus = members.surplus((key) => (this.kinds.has(key) ? (counts.get(key) ?? 0) : 0));
+    const isShort = members.size > 0 && !(await this.hasRoom(LEAST_FREE.toKeep));
+    if (isShort) this.backOff();
+    const surplus = members.surplus((key) => (this.kinds.has(key) && !isShort ? (counts.get(key) ?? 0) : 0));
     await atOnce(surplus, 4, (sandbox) => members.remove(sandbox));
     this.wake();
   }
@@ -111,9 +137,10 @@ export class Refill {
 
   private next(): Kind | undefined {
     const { members, wanted } = this.parts;
-    const isShort = ([key, count]: [string, number]) => this.kinds.has(key) && members.countOf(key) < count && members.hasBudgetFor(key);
+    const isShort = ([key, count]: [string, number]) =>
+      this.kinds.get(key)?.kind !== undefined && members.countOf(key) < count && members.hasBudgetFor(key);
     const [key] = [...wanted()].find(isShort) ?? [];
-    return key === undefined ? undefined : this.kinds.get(key);
+    return key === undefined ? undefined : this.kinds.get(key)?.kind;
   }
 
   /** Never throws. */
@@ -122,13 +149,17 @@ export class Refill {
       for (;;) {
         await this.untilQuiet(signal);
         const kind = this.next();
-        if (!kind || !(await this.hasRoom())) return;
+        if (!kind || !(await this.hasRoom(LEAST_FREE.toMake))) return;
         await this.make(kind, signal);
       }
     } catch {
       // The log has the error of the transition.
-      this.notBefore = Math.max(this.notBefore, this.parts.clock.monotonic() + BACK_OFF_MS);
+      this.backOff();
     }
+  }
+
+  private backOff(): void {
+    this.notBefore = this.parts.clock.monotonic() + BACK_OFF_MS;
   }
 
   private async untilQuiet(signal: AbortSignal): Promise<void> {
@@ -141,18 +172,27 @@ export class Refill {
     }
   }
 
-  private async hasRoom(): Promise<boolean> {
+  private async hasRoom(least: number): Promise<boolean> {
     const { memoryFreeBytes, memoryLimitBytes } = await this.parts.driver.capacity();
-    return memoryFreeBytes >= memoryLimitBytes * LEAST_FREE;
+    return memoryFreeBytes >= memoryLimitBytes * least;
   }
 
   private async make(kind: Kind, signal: AbortSignal): Promise<void> {
-    const { engine, admission, clock, members } = this.parts;
+    const { engine, admission, clock, members, forget } = this.parts;
     await admission.create(newMember(kind, clock.now()), signal, async (record) => {
       const sandbox = engine.add(record);
-      const { from } = await engine.make(sandbox, warm, kind.template, { signal });
-      const { memoryUsedBytes } = await sandbox.driver.stats(sandbox.handle);
-      members.add({ kind: kind.key, sandbox, from, memoryBytes: memoryUsedBytes });
+      this.made.add(sandbox);
+      const key = keyOf(await engine.make(sandbox, warm, kind.template, { signal }));
+      const memoryBytes = await memoryOf(sandbox);
+      members.add({ kind: key, sandbox, ...(memoryBytes !== undefined && { memoryBytes }) });
+      // The image of the template could not be started from, so this one booted: creates do not ask for the kind any more.
+      if (key !== kind.key) forget(kind.key);
     });
   }
 }
+
+const memoryOf = ({ driver, handle }: Sandbox): Promise<number | undefined> =>
+  driver.stats(handle).then(
+    ({ memoryUsedBytes }) => memoryUsedBytes,
+    () => undefined,
+  );

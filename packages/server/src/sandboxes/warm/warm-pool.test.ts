@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { SandboxId } from "@boxyard/core";
+import { type SandboxId, VERSION } from "@boxyard/core";
 import { eventually } from "@boxyard/testkit";
 import { Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
@@ -25,6 +25,19 @@ async function warmedUp(): Promise<string> {
   const { sandboxID } = await s.create();
   await untilOneWaits();
   return sandboxID;
+}
+
+/** A template `started` that starts from memory. Returns the name of its snapshot. */
+async function startedTemplate(): Promise<string> {
+  const { store, templates } = s.server.context;
+  const { teamId } = s.server.firstKey;
+  const { sandboxID } = await s.create({ name: "source" });
+  const { snapshotID } = (await s.call("POST", `/sandboxes/${sandboxID}/snapshots`, {})).body;
+  const started = templates.resolve(teamId, snapshotID, "templateID").spec.snapshot?.id as string;
+  const { spec } = templates.resolve(teamId, "base", "templateID");
+  await store.templates.put(teamId, "started", "default", { ...spec, started, startCmd: "serve" }, Date.now());
+  await templates.load();
+  return started;
 }
 
 test("nothing waits before the first create; then one does, and the next create gets it", async () => {
@@ -87,7 +100,7 @@ test("the driver's record of a claimed one says whose it is, so it is adopted af
   expect([labels?.pool, labels?.team]).toEqual([undefined, s.server.firstKey.teamId]);
   await untilOneWaits();
   const [member] = waiting();
-  expect(place.world.sandboxes.get(member as SandboxId)?.spec.labels).toMatchObject({ pool: "yes", team: "" });
+  expect(place.world.sandboxes.get(member as SandboxId)?.spec.labels).toMatchObject({ pool: VERSION, team: "" });
 });
 
 describe("a create that finds a sandbox which cannot be had", () => {
@@ -148,14 +161,8 @@ test("its usage begins when a user gets it: what it took while it waited is no u
 });
 
 test("a sandbox of a template that starts from memory waits as a restored one, with its commands frozen until it is claimed", async () => {
-  const { store, templates } = s.server.context;
-  const { teamId } = s.server.firstKey;
-  const { sandboxID } = await s.create({ name: "source" });
-  const { snapshotID } = (await s.call("POST", `/sandboxes/${sandboxID}/snapshots`, {})).body;
-  const started = templates.resolve(teamId, snapshotID, "templateID").spec.snapshot?.id as string;
-  const { spec } = templates.resolve(teamId, "base", "templateID");
-  await store.templates.put(teamId, "started", "default", { ...spec, started, startCmd: "serve" }, Date.now());
-  await templates.load();
+  const started = await startedTemplate();
+  const { store } = s.server.context;
   await s.create({ templateID: "started" });
   await untilOneWaits();
   const [member] = waiting();
@@ -198,18 +205,79 @@ test("the limits that sandboxes were promised leave out those that wait", async 
   expect((await s.create({ name: "another" })).sandboxID).toBeString();
 });
 
-test("the end of a server removes what waits; after the death of one the next removes it, and what users have stays", async () => {
+test("the end of a server removes what waits, and what users have stays", async () => {
   const first = await warmedUp();
-  const [member] = waiting();
-  await place.crash(s);
-  expect(place.world.sandboxes.has(member as SandboxId)).toBe(true);
-  s = await place.boot({ env: ON });
-  await s.server.adoption.removals;
-  expect([...place.world.sandboxes.keys()]).toEqual([first as SandboxId]);
-  const second = await warmedUp();
   await s.stop();
-  expect([...place.world.sandboxes.keys()].sort()).toEqual([first, second].sort() as SandboxId[]);
+  expect([...place.world.sandboxes.keys()]).toEqual([first as SandboxId]);
 });
+
+describe("after the death of a server", () => {
+  test("what waits goes on waiting, the next create gets it, and the pool is filled again", async () => {
+    const first = await warmedUp();
+    const [member] = waiting();
+    await place.crash(s);
+    s = await place.boot({ env: ON });
+    expect([s.server.adoption.adopted, s.server.warm.size, waiting()]).toEqual([1, 1, [member as SandboxId]]);
+    expect(await listedIds()).toEqual([first]);
+    const { sandboxID } = await s.create({ metadata: { a: "b" } });
+    expect(sandboxID).toBe(member as string);
+    await untilOneWaits();
+    expect((await s.call("GET", `/sandboxes/${sandboxID}`)).body.metadata).toEqual({ a: "b" });
+  });
+
+  test("nothing waits on where the next server wants none", async () => {
+    const first = await warmedUp();
+    await place.crash(s);
+    s = await place.boot({ env: { BOXYARD_WARM_SANDBOXES: "0" } });
+    expect([...place.world.sandboxes.keys()]).toEqual([first as SandboxId]);
+  });
+
+  test("what a server of another version has made is removed", async () => {
+    const first = await warmedUp();
+    const [member] = waiting();
+    const of = s.server.engine.sandboxes.find(member as SandboxId);
+    if (!of) throw new Error("no sandbox");
+    await of.driver.relabel(of.handle, { pool: "0.0.1", team: "" });
+    await place.crash(s);
+    s = await place.boot({ env: ON });
+    await s.server.adoption.removals;
+    expect([...place.world.sandboxes.keys()]).toEqual([first as SandboxId]);
+  });
+
+  test("one whose template was built again meanwhile is removed", async () => {
+    await warmedUp();
+    const [member] = waiting();
+    const { store, templates } = s.server.context;
+    const { teamId } = s.server.firstKey;
+    const { spec } = templates.resolve(teamId, "base", "templateID");
+    await store.templates.put(teamId, "base", "default", { ...spec, env: { NEW: "1" } }, Date.now());
+    await place.crash(s);
+    s = await place.boot({ env: ON });
+    expect((await s.create()).sandboxID).not.toBe(member as string);
+    await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+  }, 60_000);
+
+  test("one that was restored from memory waits on as such", async () => {
+    const started = await startedTemplate();
+    await s.create({ templateID: "started" });
+    await untilOneWaits();
+    const [member] = waiting();
+    await place.crash(s);
+    s = await place.boot({ env: ON });
+    const { sandboxID } = await s.create({ templateID: "started" });
+    expect(sandboxID).toBe(member as string);
+    expect((await s.server.context.store.getSandbox(sandboxID as SandboxId))?.checkpointId).toBe(started);
+    expect(place.world.sandboxes.get(sandboxID as SandboxId)?.agent?.areCommandsFrozen).toBe(false);
+  });
+});
+
+test("all that wait end while memory is short, and none is made then", async () => {
+  await warmedUp();
+  const [member] = waiting();
+  place.world.capacity = { ...place.world.capacity, memoryFreeBytes: Math.floor(place.world.capacity.memoryLimitBytes / 20) };
+  await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+  expect(s.server.warm.size).toBe(0);
+}, 60_000);
 
 test("another version of the template is never served by a sandbox of the old one", async () => {
   await warmedUp();

@@ -1,6 +1,6 @@
 import { atOnce, type Clock } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
-import type { SandboxRecord } from "../../store/index.ts";
+import type { SandboxRecord, Store } from "../../store/index.ts";
 import type { Admission } from "../create/admission.ts";
 import type { Reserved } from "../create/maker.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -10,7 +10,7 @@ import { claim } from "../transitions/claim.ts";
 import type { CreateTemplate } from "../transitions/create.ts";
 import type { Liveness } from "../upkeep/liveness.ts";
 import { Demand } from "./demand.ts";
-import { kindOf } from "./kind.ts";
+import { fromOf, keyOf, kindOf } from "./kind.ts";
 import { type Member, Members } from "./members.ts";
 import { Refill } from "./refill.ts";
 
@@ -20,6 +20,7 @@ export interface WarmPoolParts {
   readonly templates: Pick<TemplateSource, "isTagged">;
   readonly driver: Pick<SandboxDriver, "capacity" | "capabilities">;
   readonly liveness: Pick<Liveness, "isUnresponsive">;
+  readonly store: Pick<Store, "operations">;
   readonly clock: Clock;
 }
 
@@ -31,8 +32,8 @@ export interface WarmBudget {
 
 /**
  * Sandboxes that run before anybody asks for them. They are sandboxes of the engine whose owner is the pool: adopted, watched and removed as any other,
- * and seen by no team. There are none before the first create of a kind; they are made while no create is worked on, and give way to every
- * sandbox that needs their room.
+ * and seen by no team. There are none before the first create of a kind; they are made while no create is worked on, give way to every
+ * sandbox that needs their room, and outlive a server that is killed.
  */
 export class WarmPool {
   private readonly parts: WarmPoolParts;
@@ -50,7 +51,8 @@ export class WarmPool {
     this.demand = new Demand(budget.sandboxes);
     this.members = new Members(parts, budget);
     const wanted = () => this.demand.wanted(parts.clock.monotonic());
-    this.refill = new Refill({ ...parts, members: this.members, wanted, forget: (kind) => this.demand.forget(kind) });
+    const forget = (kind: string) => this.demand.forget(kind);
+    this.refill = new Refill({ ...parts, members: this.members, wanted, forget, takeIn: () => this.takeIn() });
   }
 
   /** Sandboxes that wait. */
@@ -58,11 +60,30 @@ export class WarmPool {
     return this.members.size;
   }
 
-  start(): void {
-    if (this.isOn) this.refill.start();
+  /** What another server has left waiting goes on waiting, or is removed by the time this resolves, where this one wants none. */
+  async start(): Promise<void> {
+    await this.takeIn().catch(() => {});
+    if (!this.isOn) await this.drain();
+    this.refill.start();
   }
 
-  /** Removes all, unless the server ends without any time for that (`graceMs` 0): the next server removes them then. Repeatable. */
+  /** Takes in the sandboxes of the pool that this server has adopted, some of them late: as many are expected to be asked for. */
+  private async takeIn(): Promise<void> {
+    const { engine, store, clock } = this.parts;
+    const isNew = (sandbox: Sandbox) => isAdopted(sandbox) && !this.refill.hasMade(sandbox) && !this.members.has(sandbox);
+    if (!engine.sandboxes.all().some(isNew)) return;
+    // The undo of a create that a dead server has left removes the sandbox that it began with, if that is a user's by then.
+    const unfinished = new Set<string>((await store.operations.listUnfinished()).map(({ id }) => id));
+    for (const sandbox of engine.sandboxes.all()) {
+      if (!isNew(sandbox) || unfinished.has(sandbox.id)) continue;
+      const kind = keyOf(sandbox.record);
+      this.members.add({ kind, sandbox });
+      this.demand.note(kind, clock.monotonic());
+      this.refill.found(kind, sandbox.record);
+    }
+  }
+
+  /** Removes all, unless the server ends without any time for that (`graceMs` 0): the next server takes them in then. Repeatable. */
   async stop(graceMs: number): Promise<void> {
     await this.refill.stop();
     if (graceMs > 0) await this.drain();
@@ -110,7 +131,8 @@ export class WarmPool {
 
   private reserved(member: Member): Reserved {
     const { engine } = this.parts;
-    const { sandbox, from } = member;
+    const { sandbox } = member;
+    const from = fromOf(sandbox.record);
     let isKept = true;
     return {
       id: sandbox.id,
@@ -141,6 +163,9 @@ export class WarmPool {
     };
   }
 }
+
+const isAdopted = ({ record, incarnation, pending }: Sandbox): boolean =>
+  record.owner.kind === "pool" && record.state === "running" && pending === undefined && incarnation?.isReachable === true;
 
 /** The wanted record for the sandbox of the pool that becomes it. */
 function ofMember(wanted: SandboxRecord, { id, record }: Sandbox): SandboxRecord {
