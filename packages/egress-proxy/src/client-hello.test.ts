@@ -2,21 +2,21 @@ import { expect, test } from "bun:test";
 import { MAX_HELLO_BYTES, parseClientHello } from "./client-hello.ts";
 
 /** The first bytes that Bun's own TLS client sends to a server of this name. */
-async function helloFor(serverName: string): Promise<Buffer> {
+async function helloFor(serverName: string, ALPNProtocols?: string): Promise<Buffer> {
   const { promise, resolve } = Promise.withResolvers<Buffer>();
   const server = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
     socket: { data: (_socket, bytes) => resolve(Buffer.from(bytes)) },
   });
-  const tls = { serverName, rejectUnauthorized: false };
+  const tls = { serverName, rejectUnauthorized: false, ...(ALPNProtocols && { ALPNProtocols }) };
   Bun.connect({ hostname: "127.0.0.1", port: server.port, tls, socket: { data() {}, error() {} } }).catch(() => {});
   const bytes = await promise;
   server.stop(true);
   return bytes;
 }
 
-const named = (serverName: string | undefined) => ({ kind: "hello", serverName }) as const;
+const named = (serverName: string | undefined, offersHttp2 = false) => ({ kind: "hello", serverName, offersHttp2 }) as const;
 
 test("finds the server name that a real client sends, and none in a message without extensions", async () => {
   const bytes = await helloFor("allowed.example");
@@ -24,6 +24,16 @@ test("finds the server name that a real client sends, and none in a message with
   const old = Buffer.concat([Buffer.from([3, 3]), Buffer.alloc(32), Buffer.from([0, 0, 2, 0x13, 1, 1, 0])]);
   const message = Buffer.concat([Buffer.from([1, 0, 0, old.byteLength]), old]);
   expect(parseClientHello(Buffer.concat([Buffer.from([22, 3, 1, 0, message.byteLength]), message]))).toEqual(named(undefined));
+});
+
+test("finds whether HTTP/2 is offered", async () => {
+  for (const [offered, offersHttp2] of [
+    ["\x02h2\x08http/1.1", true],
+    ["\x08http/1.1\x02h2", true],
+    ["\x08http/1.1", false],
+    ["\x03h2c\x02h3", false],
+  ] as const)
+    expect(parseClientHello(await helloFor("allowed.example", offered))).toEqual(named("allowed.example", offersHttp2));
 });
 
 test("waits at every cut of the message, and never takes a part for the whole", async () => {

@@ -6,13 +6,14 @@ const RECORD_HANDSHAKE = 22;
 const MESSAGE_HEADER = 4;
 const MESSAGE_CLIENT_HELLO = 1;
 const EXTENSION_SERVER_NAME = 0;
+const EXTENSION_PROTOCOLS = 16;
 const NAME_HOST = 0;
 
 /** `more`: the message goes on. `bad`: this is no ClientHello, or a longer one than `MAX_HELLO_BYTES`. */
 export type Hello =
   | { readonly kind: "more" }
   | { readonly kind: "bad" }
-  | { readonly kind: "hello"; readonly serverName: string | undefined };
+  | { readonly kind: "hello"; readonly serverName: string | undefined; readonly offersHttp2: boolean };
 
 const MORE: Hello = { kind: "more" };
 const BAD: Hello = { kind: "bad" };
@@ -50,8 +51,8 @@ class Reader {
 }
 
 /**
- * The server name in the first bytes that a TLS client sends (RFC 8446, 4.1.2 and 5.1; RFC 6066, 3). The message may be spread over several records. Of an
- * encrypted ClientHello the name is the outer one, which everybody on the way sees.
+ * The server name in the first bytes that a TLS client sends (RFC 8446, 4.1.2 and 5.1; RFC 6066, 3), and whether it offers HTTP/2 (RFC 7301, 3.1). The
+ * message may be spread over several records. Of an encrypted ClientHello the name is the outer one, which everybody on the way sees.
  */
 export function parseClientHello(bytes: Uint8Array): Hello {
   const message = handshakeBytes(bytes);
@@ -62,7 +63,7 @@ export function parseClientHello(bytes: Uint8Array): Hello {
   if (length > MAX_HELLO_BYTES) return BAD;
   if (message.byteLength < MESSAGE_HEADER + length) return unlessTooLong(bytes);
   try {
-    return { kind: "hello", serverName: serverNameOf(message.subarray(MESSAGE_HEADER, MESSAGE_HEADER + length)) };
+    return { kind: "hello", ...readHello(message.subarray(MESSAGE_HEADER, MESSAGE_HEADER + length)) };
   } catch (error) {
     if (error instanceof RangeError) return BAD;
     throw error;
@@ -85,24 +86,32 @@ function handshakeBytes(bytes: Uint8Array): Uint8Array | undefined {
   return parts.length === 1 ? parts[0] : Buffer.concat(parts);
 }
 
-function serverNameOf(hello: Uint8Array): string | undefined {
+function readHello(hello: Uint8Array): { readonly serverName: string | undefined; readonly offersHttp2: boolean } {
   const reader = new Reader(hello);
   reader.take(2 + 32);
   reader.vector(1);
   reader.vector(2);
   reader.vector(1);
-  if (reader.isDone) return undefined;
+  const found: { serverName: string | undefined; offersHttp2: boolean } = { serverName: undefined, offersHttp2: false };
+  if (reader.isDone) return found;
   const extensions = new Reader(reader.vector(2));
-  let name: string | undefined;
   while (!extensions.isDone) {
     const type = extensions.number(2);
     const content = extensions.vector(2);
+    if (type === EXTENSION_PROTOCOLS) found.offersHttp2 = protocolsIn(content).includes("h2");
     if (type !== EXTENSION_SERVER_NAME) continue;
     // Two names could be read in two ways, here and by the server.
-    if (name !== undefined) throw new RangeError("two server names");
-    name = hostIn(content);
+    if (found.serverName !== undefined) throw new RangeError("two server names");
+    found.serverName = hostIn(content);
   }
-  return name;
+  return found;
+}
+
+function protocolsIn(content: Uint8Array): string[] {
+  const list = new Reader(new Reader(content).vector(2));
+  const names: string[] = [];
+  while (!list.isDone) names.push(Buffer.from(list.vector(1)).toString("latin1"));
+  return names;
 }
 
 function hostIn(content: Uint8Array): string {

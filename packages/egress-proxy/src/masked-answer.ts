@@ -3,7 +3,15 @@ import type { Answer } from "./answer.ts";
 import { Masker, maskText } from "./masker.ts";
 
 /** Fields that say something about the bytes of a body that is changed on its way. */
-const OF_BODY = new Set(["content-length", "content-md5", "digest", "content-digest", "repr-digest", "accept-ranges", "trailer"]);
+export const OF_BODY: ReadonlySet<string> = new Set([
+  "content-length",
+  "content-md5",
+  "digest",
+  "content-digest",
+  "repr-digest",
+  "accept-ranges",
+  "trailer",
+]);
 
 /**
  * An answer on its way into a sandbox whose request had a secret: the secret is masked in its head and its body. The body's length changes by that, so it is

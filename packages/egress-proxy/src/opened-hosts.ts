@@ -1,6 +1,6 @@
 import type { Connection, UpstreamOwner, UpstreamPool } from "@boxyard/http1";
 import type { Socket, UnixSocketListener } from "bun";
-import { ANY_HTTP_1 } from "./alpn.ts";
+import { ANY_HTTP_1, HTTP_2, type Spoken } from "./alpn.ts";
 import type { Attempt, HostOwner } from "./connect.ts";
 import type { Identity } from "./protocol.ts";
 
@@ -15,9 +15,25 @@ export interface OpenedHostsParts {
   /** Monotonic ms. */
   readonly now: () => number;
   readonly certificateFor: (host: string) => Promise<Identity>;
-  /** Takes a connection of the sandbox with this address whose TLS ends here. Returns its connection. */
-  readonly accept: (address: string, host: string) => Connection;
+  /** What the host is spoken to by, for a client that offers HTTP/2 too. */
+  readonly spokenBy: (address: string, host: string) => Promise<Spoken>;
+  /** Takes a connection of the sandbox with this address whose TLS ends here: calls `ready` once it has the connection's socket. Returns its connection. */
+  readonly accept: (opened: Opened) => { readonly connection: Connection; ready?(): void };
   readonly handlers: typeof Connection.handlers;
+}
+
+/** The host of a sandbox for which TLS is opened, and what is spoken within. */
+export interface Opened {
+  readonly address: string;
+  readonly host: string;
+  readonly spoken: Spoken;
+}
+
+/** A host that the client of a sandbox has asked for. */
+export interface Asked {
+  readonly address: string;
+  readonly host: string;
+  readonly offersHttp2: boolean;
 }
 
 /** Where TLS ends for one host of one sandbox. */
@@ -43,7 +59,7 @@ export class OpenedHosts {
   }
 
   /** Connects to where TLS ends for this host: what is written there is what the client of the sandbox has sent. */
-  reach(address: string, host: string, owner: HostOwner): Attempt {
+  reach(asked: Asked, owner: HostOwner): Attempt {
     let isOver = false;
     let current: Connection | undefined;
     const fail = () => {
@@ -64,7 +80,7 @@ export class OpenedHosts {
       onDrain() {},
       onClose() {},
     };
-    this.listenerFor(address, host).then(({ path }) => {
+    this.listenerOf(asked).then(({ path }) => {
       if (!isOver) current = this.parts.pool.connect({ host: "", port: 0, path }, settled);
     }, fail);
     return {
@@ -93,8 +109,13 @@ export class OpenedHosts {
     this.listeners.clear();
   }
 
-  private async listenerFor(address: string, host: string): Promise<Listener> {
-    const key = `${address}|${host}`;
+  private async listenerOf({ address, host, offersHttp2 }: Asked): Promise<Listener> {
+    const spoken = offersHttp2 ? await this.parts.spokenBy(address, host) : "http/1.1";
+    return this.listenerFor({ address, host, spoken });
+  }
+
+  private async listenerFor(opened: Opened): Promise<Listener> {
+    const key = `${opened.address}|${opened.spoken}|${opened.host}`;
     const { now } = this.parts;
     const known = await this.listeners.get(key)?.catch(() => undefined);
     if (known && now() - known.madeAt < MAX_AGE_MS) {
@@ -103,7 +124,7 @@ export class OpenedHosts {
     }
     // Two connections may have waited for the same one.
     const again = this.listeners.get(key);
-    const made = again && !known ? again : this.open(address, host);
+    const made = again && !known ? again : this.open(opened);
     this.listeners.set(key, made);
     // One that is too old takes no more connections; those that it has go on.
     known?.server.stop();
@@ -127,13 +148,13 @@ export class OpenedHosts {
     server.stop();
   }
 
-  private async open(address: string, host: string): Promise<Listener> {
+  private async open(opened: Opened): Promise<Listener> {
     const { certificateFor, accept, handlers, now } = this.parts;
-    const { cert, key } = await certificateFor(host);
+    const { cert, key } = await certificateFor(opened.host);
     if (this.listeners.size > 2 * MAX_LISTENERS) throw new Error("too many hosts");
     const path = `\0boxyard-egress-${process.pid}-${++this.count}`;
     const open = (socket: Socket<Connection>) => {
-      const connection = accept(address, host);
+      const { connection, ready } = accept(opened);
       connection.tls = true;
       socket.data = connection;
       connection.attach(socket);
@@ -143,8 +164,9 @@ export class OpenedHosts {
         listener.connections -= 1;
         onClosed?.();
       };
+      ready?.();
     };
-    const tls = { cert, key, ALPNProtocols: ANY_HTTP_1 };
+    const tls = { cert, key, ALPNProtocols: opened.spoken === "h2" ? HTTP_2 : ANY_HTTP_1 };
     const server = Bun.listen<Connection>({
       unix: path,
       tls,

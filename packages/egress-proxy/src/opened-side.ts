@@ -13,6 +13,7 @@ import type { Attempt, HostOwner, Ways } from "./connect.ts";
 import type { Route } from "./http-relay.ts";
 import { MaskedAnswer } from "./masked-answer.ts";
 import { formsOf, maskText } from "./masker.ts";
+import { HTTPS_PORT, openedServer } from "./opened-server.ts";
 import { answerTo } from "./recordings/recorded-exchange.ts";
 import type { Recordings } from "./recordings/recordings.ts";
 import { portlessHost } from "./request-host.ts";
@@ -20,9 +21,8 @@ import type { Rules } from "./rules.ts";
 import { type Edit, editedRequest, masksOf } from "./transform.ts";
 import { reachHost } from "./upstream-way.ts";
 
-const HTTPS_PORT = 443;
 /** How long a connection to a server is kept for the next request: less than servers usually keep one. */
-const KEEP_MS = 4_000;
+export const KEEP_MS = 4_000;
 const NAMES = new FieldNames();
 const OVER: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
 
@@ -83,19 +83,14 @@ export class OpenedSide implements ClientHost {
   private routeOf(edit: Edit, masks: readonly string[]): Route {
     const { address, host, parts } = this;
     const { rules, ways } = parts;
-    const key = `${address}|${rules.generation(address)}|${host}`;
-    const isNamed = rules.allowed(address, host) !== undefined;
-    const permits = isNamed ? {} : { permits: (server: string) => rules.allowsAddress(address, server) };
-    const ca = ways.trust();
-    const tls = { serverName: host, ALPNProtocols: HTTP_1, ...(ca !== undefined && { ca }) };
+    const { key, target, isCurrent } = openedServer(parts, { address, host }, HTTP_1);
     return {
       claim: { host, isOpened: true },
-      reach: (owner, isFresh) =>
-        kept(ways, key, isFresh, owner) ?? reachHost(ways, rules.proxyFor(address), { host, port: HTTPS_PORT, tls, ...permits }, owner),
+      reach: (owner, isFresh) => kept(ways, key, isFresh, owner) ?? reachHost(ways, rules.proxyFor(address), target, owner),
       head: (request) => editedRequest(request, edit),
       ...(masks.length > 0 && maskedBy(formsOf(masks))),
       keep: (server) => {
-        if (rules.generation(address) === Number(key.split("|")[1])) ways.pool.put(key, server, KEEP_MS);
+        if (isCurrent()) ways.pool.put(key, server, KEEP_MS);
         else server.destroy();
       },
       unreachable: (request, client) =>

@@ -3,8 +3,10 @@ import { ClientConnection, Connection, UpstreamPool } from "@boxyard/http1";
 import type { Socket, TCPSocketListener } from "bun";
 import { Certificates } from "./certificates.ts";
 import type { Ways } from "./connect.ts";
+import { Http2Side } from "./http2/http2-side.ts";
+import { ServerSessions } from "./http2/server-sessions.ts";
 import { Names } from "./names.ts";
-import { OpenedHosts } from "./opened-hosts.ts";
+import { type Opened, OpenedHosts } from "./opened-hosts.ts";
 import { OpenedSide } from "./opened-side.ts";
 import { PlainSide } from "./plain-side.ts";
 import type { EgressProxyConfig } from "./protocol.ts";
@@ -32,6 +34,7 @@ export class EgressProxy {
   private readonly rules = new Rules();
   private readonly opened: OpenedHosts;
   private readonly recordings: Recordings;
+  private readonly sessions: ServerSessions;
   private readonly config: EgressProxyConfig;
   private readonly ways: Ways;
   private readonly now = () => performance.now();
@@ -48,10 +51,12 @@ export class EgressProxy {
     this.recordings = new Recordings(reports, now);
     const pool = new UpstreamPool(now, PEER_LIMIT_MS);
     this.ways = { names: new Names(config.nameServer, now), pool, trust: () => this.trust };
+    this.sessions = new ServerSessions({ rules: this.rules, ways: this.ways, now, recordings: this.recordings });
     this.opened = new OpenedHosts({
       ...{ pool, now, handlers: Connection.handlers },
       certificateFor: (host) => certificates.find(host),
-      accept: (address, host) => this.acceptOpened(address, host),
+      spokenBy: (address, host) => this.sessions.spokenBy(address, host),
+      accept: (opened) => this.acceptOpened(opened),
     });
   }
 
@@ -123,13 +128,14 @@ export class EgressProxy {
   }
 
   /** A connection whose TLS ends here. It has the place of the one that brings its bytes. */
-  private acceptOpened(address: string, host: string): Connection {
-    const { rules, ways, now, recordings } = this;
-    const side = new OpenedSide({ rules, ways, now, recordings }, address, host);
-    const { connection } = new ClientConnection(side);
+  private acceptOpened({ address, host, spoken }: Opened): { connection: Connection; ready?(): void } {
+    const { rules, ways, now, sessions, recordings } = this;
+    const isHttp2 = spoken === "h2";
+    const side = () => new OpenedSide({ rules, ways, now, recordings }, address, host);
+    const connection = isHttp2 ? new Connection() : new ClientConnection(side()).connection;
     this.clients.add(connection);
     connection.onClosed = () => this.clients.delete(connection);
-    return connection;
+    return { connection, ...(isHttp2 && { ready: () => void new Http2Side({ rules, sessions, address, host }, connection) }) };
   }
 
   private sweep(): void {

@@ -34,6 +34,7 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
   private received: Buffer = Buffer.alloc(0);
   private attempt: Attempt | undefined;
   private server: Connection | undefined;
+  private offersHttp2 = false;
   private retire = () => {};
   private readonly leave: () => void;
 
@@ -96,7 +97,8 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
   /** What speaks no TLS, or names no server, has no host: it may be permitted by its address alone. */
   private claimOf(hello: Hello): Claim {
     const { rules } = this.parts;
-    const name = hello.kind === "hello" ? hello.serverName : undefined;
+    const { serverName: name, offersHttp2 } = hello.kind === "hello" ? hello : { serverName: undefined, offersHttp2: false };
+    this.offersHttp2 = offersHttp2;
     const host = name === undefined ? undefined : canonicalHost(name);
     const address = rules.asksForAddress(this.address) ? (originalDestination(this.client)?.address ?? UNKNOWN) : UNKNOWN;
     const isOpened = host !== undefined && rules.editFor(this.address, host) !== undefined;
@@ -105,7 +107,7 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
 
   private reach({ host, address, isOpened }: Claim): Attempt {
     const { rules, ways, opened } = this.parts;
-    if (isOpened && host !== undefined) return opened.reach(this.address, host, this);
+    if (isOpened && host !== undefined) return opened.reach({ address: this.address, host, offersHttp2: this.offersHttp2 }, this);
     // A name that is allowed leads to what the name server says. Else the address is what is permitted.
     const target = rules.allowed(this.address, host) ?? address ?? UNKNOWN;
     return reachHost(ways, rules.proxyFor(this.address), { host: target, port: HTTPS_PORT }, this);

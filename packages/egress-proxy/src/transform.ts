@@ -8,32 +8,56 @@ export interface Edit {
   readonly secrets: readonly EdgeSecret[];
 }
 
-/** Fields that would make the server send a part of an answer, in which a part of a secret would not be known as such. */
+/**
+ * Fields that would make the server send a part of an answer, in which a part of a secret would not be known as such. Nor could a secret be found in an answer
+ * in another coding than `identity`.
+ */
 const PARTIAL = ["range", "if-range"];
-/** An answer in another coding could not be searched for secrets. */
-const CODING = "accept-encoding";
+const CODING = /^accept-encoding$/i;
 const BASIC = /^(basic) +([A-Za-z0-9+/=]+)$/i;
 
 /** The head of a request for the server: placeholders replaced by the secrets that it may get, and the fields that the host's rules set in place of its own. */
-export function editedRequest(request: RequestHead, { host, secrets }: Edit): Uint8Array {
-  const set = Object.entries(host?.headers ?? {});
-  const isMasked = masksOf({ host, secrets }).length > 0;
-  const dropped = [...set.map(([name]) => name.toLowerCase()), ...(isMasked ? [...PARTIAL, CODING] : [])];
-  const head = Buffer.from(forwardedRequest(request, undefined, dropped)).toString("latin1");
+export function editedRequest(request: RequestHead, edit: Edit): Uint8Array {
+  const { set, drops } = editedParts(request, edit);
+  const head = Buffer.from(forwardedRequest(request, undefined, [...drops])).toString("latin1");
   const lines = set.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   // The head ends with an empty line, before which the fields go.
-  const own = withSecrets(
-    head.slice(0, -2),
-    secrets.filter((secret) => mayGet(request, secret)),
-  );
-  return Buffer.from(`${own}${lines}${isMasked ? "Accept-Encoding: identity\r\n" : ""}\r\n`, "latin1");
+  const own = withSecrets(head.slice(0, -2), secretsFor(request, edit));
+  return Buffer.from(`${own}${lines}\r\n`, "latin1");
 }
+
+/** A request in the parts in which HTTP/2 has it. */
+export interface EditedParts {
+  readonly target: string;
+  /** Fields of the sandbox's request that do not go on, in lower case. */
+  readonly drops: ReadonlySet<string>;
+  /** Fields that the request gets. */
+  readonly set: readonly (readonly [name: string, value: string])[];
+  /** The value that a field of the sandbox's request gets. */
+  edited(name: string, value: string): string;
+}
+
+export function editedParts(request: Pick<RequestHead, "method" | "target">, edit: Edit): EditedParts {
+  const isMasked = masksOf(edit).length > 0;
+  const rules = Object.entries(edit.host?.headers ?? {});
+  const set: [string, string][] = isMasked ? [...rules.filter(([name]) => !CODING.test(name)), ["Accept-Encoding", "identity"]] : rules;
+  const secrets = secretsFor(request, edit);
+  return {
+    target: inTarget(request.target, secrets),
+    drops: new Set([...set.map(([name]) => name.toLowerCase()), ...(isMasked ? PARTIAL : [])]),
+    set,
+    edited: (name, value) => inValue(name, value, secrets),
+  };
+}
+
+const secretsFor = (request: Pick<RequestHead, "method" | "target">, { secrets }: Edit) =>
+  secrets.filter((secret) => mayGet(request, secret));
 
 /** The values that answers of a host must not bring into the sandbox. */
 export const masksOf = ({ host, secrets }: Edit): readonly string[] => [...(host?.masked ?? []), ...secrets.map(({ value }) => value)];
 
 /** Whether a request may get a secret, by its method and its path. A path with encoded or dot segments fits no rule: servers read it in different ways. */
-function mayGet({ method, target }: RequestHead, { methods, paths }: EdgeSecret): boolean {
+function mayGet({ method, target }: Pick<RequestHead, "method" | "target">, { methods, paths }: EdgeSecret): boolean {
   if (methods && !methods.includes(method)) return false;
   if (!paths) return true;
   const path = target.split("?")[0] ?? "";
@@ -55,11 +79,17 @@ const inTarget = (line: string, secrets: readonly EdgeSecret[]): string => repla
 
 function inField(line: string, secrets: readonly EdgeSecret[]): string {
   const colon = line.indexOf(":");
-  if (/^(host|content-length|transfer-encoding|connection|upgrade)$/i.test(line.slice(0, colon))) return line;
+  const name = line.slice(0, colon);
   const value = line.slice(colon + 1).trim();
+  const edited = inValue(name, value, secrets);
+  return edited === value ? line : `${name}: ${edited}`;
+}
+
+function inValue(name: string, value: string, secrets: readonly EdgeSecret[]): string {
+  if (secrets.length === 0 || /^(host|content-length|transfer-encoding|connection|upgrade)$/i.test(name)) return value;
   const basic = BASIC.exec(value);
-  if (!basic) return replaced(line, secrets, (secret) => secret);
+  if (!basic) return replaced(value, secrets, (secret) => secret);
   const decoded = Buffer.from(basic[2] ?? "", "base64").toString("latin1");
   const plain = replaced(decoded, secrets, (secret) => secret);
-  return plain === decoded ? line : `${line.slice(0, colon)}: ${basic[1]} ${Buffer.from(plain, "latin1").toString("base64")}`;
+  return plain === decoded ? value : `${basic[1]} ${Buffer.from(plain, "latin1").toString("base64")}`;
 }

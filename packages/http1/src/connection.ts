@@ -53,6 +53,11 @@ export class Connection {
     return this.socket?.remoteAddress ?? "";
   }
 
+  /** What both sides of TLS agreed to speak (ALPN); undefined: nothing was agreed. */
+  get protocol(): string | undefined {
+    return (this.socket as { readonly alpnProtocol?: string | false | null } | undefined)?.alpnProtocol || undefined;
+  }
+
   attach(socket: Socket<Connection>): void {
     this.socket = socket;
   }
