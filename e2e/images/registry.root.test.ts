@@ -11,12 +11,12 @@ import { collectLayers, Pins } from "@boxyard/server/images";
 import {
   Downloads,
   exportArchive,
+  FetchPolicy,
   type ImageSettings,
   importArchive,
   parseImageReference,
   pullImage,
   pushImage,
-  Reach,
   Transport,
 } from "@boxyard/server/registry";
 import { PREPARED_POOL } from "../../packages/driver-local/src/testing/config.ts";
@@ -98,7 +98,7 @@ async function hasAll(handle: SandboxHandle, text: string): Promise<void> {
 test("a committed layer goes out to a registry and an archive, and comes back as it was", async () => {
   const { images } = driver;
   const pins = new Pins();
-  const transport = new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) });
+  const transport = new Transport({ fetchPolicy: new FetchPolicy({ privateRegistries: ["127.0.0.1"] }) });
   const work = join(directory.dataDir, "downloads");
   const word = crypto.randomUUID();
   const first = await boot({ digest: below, layers: [below] });

@@ -61,8 +61,8 @@ test("what could not be removed is answered as what made the create fail, cannot
   const before = takeSnapshot();
   platform().inject(
     { layer: "driver", step: "network", when: "after", act: "unavailable" },
-    { layer: "driver", step: "removeVolume", when: "before", act: "internal" },
-    { layer: "driver", step: "removeVolume", when: "before", act: "internal" },
+    { layer: "driver", step: "removeDisk", when: "before", act: "internal" },
+    { layer: "driver", step: "removeDisk", when: "before", act: "internal" },
   );
   expect([(await create()).status, await listed()]).toEqual([503, []]);
   expect(new Set(keptSandboxes(platform())).size).toBe(1);

@@ -39,7 +39,7 @@ export const TAKERS: Readonly<Record<string, readonly [Reason, number]>> = {
   "packages/driver-local/src/network/dns/forwarder.ts": ["open", 1],
   "packages/driver-local/src/network/networks.ts": ["kernel", 1],
   "packages/driver-local/src/network/unplugged.ts": ["kernel", 1],
-  "packages/driver-local/src/pool-storage/ready-volumes.ts": ["open", 1],
+  "packages/driver-local/src/pool-storage/ready-disks.ts": ["open", 1],
   "packages/driver-local/src/setup/criu/fetch.ts": ["command", 1],
   "packages/driver-local/src/setup/reporter.ts": ["command", 1],
   "packages/driver-local/src/setup/stages/checkpoint.ts": ["file", 1],

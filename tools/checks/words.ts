@@ -41,6 +41,13 @@ export const WORDS: readonly { readonly pattern: RegExp; readonly instead: strin
   { pattern: /\bletGo\b|\b(?:is|are|was|were|be) let go\b/, instead: "disconnected, closed, released: name what is done" },
   { pattern: /\bas the (?:machine|sandbox) numbers\b/i, instead: "in the process namespace of the machine, of the sandbox" },
   { pattern: /\bno account holds\b|\bon nobody's account\b/i, instead: "no cgroup counts, charged to no cgroup" },
+  { pattern: /\bwakings\b/i, instead: "wake queue, wake" },
+  { pattern: /\bremainders?\b/i, instead: "frozen orphan, rest: name what is left" },
+  { pattern: /\.strangers\b|Strangers\b/, instead: "orphans, unknown sandboxes" },
+  {
+    pattern: /\b(?:create|destroy|keep|reset|clone)Volume\b.*storage|storage\.\w*Volume\b/,
+    instead: "disk: a volume is what a user makes",
+  },
   { pattern: /\bboot-anew\b|\bbootAnew/i, instead: "reboot" },
 ];
 

@@ -1,8 +1,8 @@
 import { DriverOfParts, type Fingerprint } from "@boxyard/driver";
 import { LocalCheckpoint } from "./driver/checkpoint.ts";
+import { FrozenOrphans } from "./driver/frozen-orphans.ts";
 import { LocalVolumes } from "./driver/local-volumes.ts";
 import { LocalNetwork } from "./driver/network.ts";
-import { Remainders } from "./driver/remainders.ts";
 import { LocalRuntime } from "./driver/runtime.ts";
 import { LayerStore, LocalImages } from "./images/index.ts";
 import type { LocalParts } from "./sandbox/parts.ts";
@@ -23,9 +23,9 @@ export class LocalDriver extends DriverOfParts {
     const layers = new LayerStore(parts.paths.root, (maxBytes) => parts.storage.withLimit(maxBytes, (limit) => limit));
     const snapshots = new LocalSnapshots(parts, layers, sandboxes);
     const volumes = new LocalVolumes(parts);
-    const remainders = new Remainders(parts, sandboxes);
+    const frozenOrphans = new FrozenOrphans(parts, sandboxes);
     super({
-      runtime: new LocalRuntime({ parts, sandboxes, snapshots, remainders, fingerprint }),
+      runtime: new LocalRuntime({ parts, sandboxes, snapshots, frozenOrphans, fingerprint }),
       network: new LocalNetwork(parts, sandboxes),
       checkpoint: new LocalCheckpoint(parts, sandboxes, snapshots),
       images: new LocalImages(layers, {

@@ -75,7 +75,7 @@ export interface CloneSize {
   readonly limitBytes: number;
 }
 
-export interface ClonedVolume {
+export interface ClonedDisk {
   readonly path: string;
   /** Of `heldBytes`, what the kernel does not charge to the new volume: simple quotas charge it to the one that it was written in. */
   readonly baseBytes: number;
@@ -89,11 +89,11 @@ export interface PoolStorage {
    * Path of a new, empty subvolume that can hold `limitBytes`, whose inode numbers are above those of `layers`. `already_exists` when there
    * is one of this id.
    */
-  createVolume(id: string, limitBytes: number, layers?: readonly string[]): Promise<string>;
+  createDisk(id: string, limitBytes: number, layers?: readonly string[]): Promise<string>;
   /** Path of a volume that exists. */
-  volumePath(id: string): string;
+  diskPath(id: string): string;
   /** Repeatable; succeeds when there is none. */
-  destroyVolume(id: string): Promise<void>;
+  destroyDisk(id: string): Promise<void>;
   usage(id: string): Promise<{ usedBytes: number }>;
   /** What the kernel charges to the subvolume at `path`. */
   usageOf(path: string): number;
@@ -103,7 +103,7 @@ export interface PoolStorage {
   withLimit<T>(limitBytes: number, make: (limitBytes: number) => T | Promise<T>): Promise<T>;
   /** Size of the pool, and what may still be written to it. */
   room(): PoolRoom;
-  listVolumes(): Promise<readonly string[]>;
+  listDisks(): Promise<readonly string[]>;
   /** Directory of the generations of paused sandboxes, a directory for each sandbox. */
   readonly generationsRoot: string;
   /** Directory of the snapshots that sandboxes start from, a directory for each. */
@@ -112,16 +112,16 @@ export interface PoolStorage {
   readonly userVolumesRoot: string;
   /** Makes the empty subvolume `parent/name`, which can hold `limitBytes`. */
   createTree(parent: string, name: string, limitBytes: number): Promise<void>;
-  /** Makes `parent/name` a writable copy of a subvolume; returns the bytes that the kernel does not charge to it (`ClonedVolume`). */
+  /** Makes `parent/name` a writable copy of a subvolume; returns the bytes that the kernel does not charge to it (`ClonedDisk`). */
   cloneTree(source: string, parent: string, name: string, size: CloneSize): Promise<number>;
   /** Sets how much the subvolume at `path` can hold. */
   limitTree(path: string, limitBytes: number): Promise<void>;
   /** A new volume that begins with what a kept one holds. `already_exists` when there is one of this id. */
-  cloneVolume(id: string, kept: string, size: CloneSize): Promise<ClonedVolume>;
+  cloneDisk(id: string, kept: string, size: CloneSize): Promise<ClonedDisk>;
   /** Makes the subvolume `parent/name`, read-only, with what the volume holds now. */
-  keepVolume(id: string, parent: string, name: string): Promise<void>;
+  keepDisk(id: string, parent: string, name: string): Promise<void>;
   /** Gives a volume the content of a kept one. Repeatable: a second call completes one that a crash cut off. */
-  resetVolume(id: string, kept: string, limitBytes: number): Promise<void>;
+  resetDisk(id: string, kept: string, limitBytes: number): Promise<void>;
   hasLayer(digest: string): boolean;
   layerPath(digest: string): string;
   close(): Promise<void>;

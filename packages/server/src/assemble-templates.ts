@@ -6,7 +6,7 @@ import type { SandboxDriver } from "@boxyard/driver";
 import type { ServerConfig } from "./config.ts";
 import { Pins } from "./images/pins.ts";
 import type { UploadTarget } from "./proxy/upload-exchange.ts";
-import { Downloads, Reach, type ReachOptions, removeWorkDirectories, Transport } from "./registry/index.ts";
+import { Downloads, FetchPolicy, type FetchPolicyOptions, removeWorkDirectories, Transport } from "./registry/index.ts";
 import type { BuildSandboxes } from "./sandboxes/build-sandboxes.ts";
 import type { Engine } from "./sandboxes/engine/engine.ts";
 import { newSeed } from "./sandboxes/tokens.ts";
@@ -77,7 +77,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
   const shared = {
     images: driver.images,
     pins,
-    transport: new Transport({ reach: new Reach(reachOptions(config)), clock }),
+    transport: new Transport({ fetchPolicy: new FetchPolicy(fetchPolicyOptions(config)), clock }),
     directory,
     ...registry,
   };
@@ -134,7 +134,7 @@ export async function assembleTemplates(deps: TemplateServicesDeps): Promise<Tem
 }
 
 /** The operator names the registry for references without one, so that may be private too. */
-function reachOptions({ registry, privateRegistries, tokenServers, proxy }: ServerConfig): ReachOptions {
+function fetchPolicyOptions({ registry, privateRegistries, tokenServers, proxy }: ServerConfig): FetchPolicyOptions {
   const [own] = registry?.split("/") ?? [];
   return { privateRegistries: [...privateRegistries, ...(own === undefined ? [] : [own])], tokenServers, proxy };
 }

@@ -8,7 +8,7 @@ import { assembleRouting } from "./assemble-routing.ts";
 import { assembleTemplates } from "./assemble-templates.ts";
 import type { ServerConfig } from "./config.ts";
 import { DashboardSessions } from "./dashboard/sessions.ts";
-import { Events } from "./events.ts";
+import { EventLog } from "./event-log.ts";
 import { EventFeed } from "./feed/event-feed.ts";
 import { AccessLog } from "./http/access-log.ts";
 import type { ApiServices } from "./http/app.ts";
@@ -160,7 +160,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const { routes, use } = assembleRouting({ config, clock, agent, tokens }, (route) => own.front?.forget(route));
   const sandboxes = new LivingSandboxes();
   const { sandboxLogs, guests } = logsOf({ store, clock, logger, sandboxes, routes, tokens });
-  const events = new Events(logger, sandboxLogs);
+  const events = new EventLog(logger, sandboxLogs);
   const idempotency = new Idempotency(store, clock);
   const admission = admissionOf({ config, idempotency, placement, clock, sandboxes, limits, giveWay: async () => warm.giveWay() });
   const { metering, history, ...metrics } = await assembleMetrics({ store, clock });
@@ -237,7 +237,7 @@ function secretsOf(store: Store, clock: Clock, { packageHosts = () => [] }: Serv
 
 const tokensOf = (seed: string, clock: Clock) => ({ tokens: new Tokens(seed), portLinks: new PortLinks(seed, clock) });
 
-function watchStore({ health }: Store, events: Events, logger: Logger): void {
+function watchStore({ health }: Store, events: EventLog, logger: Logger): void {
   if (health.keptAs !== undefined) logger.warn({ file: health.keptAs }, KEPT_STORE);
   health.onChange((trouble) => events.storeChanged(trouble));
 }

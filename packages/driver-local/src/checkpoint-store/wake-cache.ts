@@ -56,7 +56,7 @@ const TRY_AFTER = 1 / 2;
 /**
  * Paused sandboxes whose processes are still in memory, frozen, so that their wake is a thaw. It is a cache: each sandbox may be dropped at any time,
  * because its generation is on the disk. The exception is a sandbox whose image could not be restored in a trial: its memory is here alone, so it stays
- * until it is resumed or removed, or this server ends, and counts in the budget. Frozen processes of paused sandboxes that are not in the map are remainders, which `Remainders` ends.
+ * until it is resumed or removed, or this server ends, and counts in the budget. Frozen processes of paused sandboxes that are not in the map are frozen orphans, which `FrozenOrphans` ends.
  */
 export class WakeCache {
   private readonly parts: WakeCacheParts;

@@ -149,7 +149,7 @@ function checkRenamed(images: string, volumes: readonly string[]): void {
 }
 
 function treesOf({ storage }: LocalParts, { sandboxId, layers = [] }: LocalSandboxRecord) {
-  const volume = storage.volumePath(sandboxId);
+  const volume = storage.diskPath(sandboxId);
   const upper = { subvolume: volume, prefix: `${upperOf(volume).slice(volume.length + 1)}/` };
   return [upper, ...layers.map((digest) => ({ subvolume: storage.layerPath(digest), prefix: "" }))];
 }

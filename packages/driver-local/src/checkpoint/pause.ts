@@ -53,7 +53,7 @@ const checkpoint: Step<PauseContext> = {
 
 /** Keeps the disk as it is now: a resume that fails later returns to it. */
 const keep = ({ parts, record, generations }: PauseContext) =>
-  parts.storage.keepVolume(record.sandboxId, generations.pathOf(record.incarnation), "disk");
+  parts.storage.keepDisk(record.sandboxId, generations.pathOf(record.incarnation), "disk");
 
 /** Keeps the disk of a pause without memory. With memory, `checkpoint` has kept it while CRIU held all processes. */
 const keepDisk: Step<PauseContext> = {

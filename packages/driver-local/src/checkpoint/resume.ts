@@ -133,7 +133,7 @@ async function attempt(
 ): Promise<LocalSandboxRecord> {
   const { parts, spec, record } = wish;
   const { sandboxId } = spec;
-  const volume = parts.storage.volumePath(sandboxId);
+  const volume = parts.storage.diskPath(sandboxId);
   const ctx: ResumeContext = { ...wish, volume, cgroup: cgroupOf(parts, sandboxId), oldAddress: record.lease.address };
   const undo = new Cleanup(parts.onUndoError);
   undo.add("revert", () => revertSandbox(parts, sandboxId));
@@ -173,7 +173,7 @@ async function resetDisk(parts: LocalParts, record: LocalSandboxRecord, generati
 /** Makes the sandbox's volume a copy of a kept disk; returns the record to be written. */
 export async function setDisk(parts: LocalParts, record: LocalSandboxRecord, kept: KeptDisk): Promise<LocalSandboxRecord> {
   const { sandboxId } = record;
-  await parts.storage.resetVolume(sandboxId, kept.disk, diskQuotaOf(record));
+  await parts.storage.resetDisk(sandboxId, kept.disk, diskQuotaOf(record));
   const diskBaseBytes = Math.max(0, kept.diskUsedBytes - (await parts.storage.usage(sandboxId)).usedBytes);
   return { ...record, diskBaseBytes, diskUidBase: diskUidBaseOf(kept) };
 }

@@ -24,7 +24,7 @@ import { readAccount } from "../sandbox/account.ts";
 import { claimSandbox } from "../sandbox/claim.ts";
 import { waitUntilEnded } from "../sandbox/ended.ts";
 import { cgroupOf, type LocalParts } from "../sandbox/parts.ts";
-import { isDamaged, isVolumeAlone, sandboxesOnMachine } from "../sandbox/recover.ts";
+import { isDamaged, isDiskAlone, sandboxesOnMachine } from "../sandbox/recover.ts";
 import { resizeSandbox } from "../sandbox/resize.ts";
 import { DRIVER_NAME, handleOf, type LocalSandboxes, notFound } from "../sandbox/sandboxes.ts";
 import { removeSandbox } from "../sandbox/teardown.ts";
@@ -36,7 +36,7 @@ import { createSteps, startSteps } from "../steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "../sys/libc.ts";
 import { validateSpec } from "../validate.ts";
 import { cpuTimesOf } from "./cpu-times.ts";
-import type { Remainders } from "./remainders.ts";
+import type { FrozenOrphans } from "./frozen-orphans.ts";
 import { TRIAL_OF } from "./trial.ts";
 
 const SIGTERM = 15;
@@ -45,7 +45,7 @@ export interface LocalRuntimeParts {
   readonly parts: LocalParts;
   readonly sandboxes: LocalSandboxes;
   readonly snapshots: LocalSnapshots;
-  readonly remainders: Remainders;
+  readonly frozenOrphans: FrozenOrphans;
   readonly fingerprint: () => Promise<Fingerprint>;
 }
 
@@ -56,14 +56,14 @@ export class LocalRuntime implements RuntimeDriver {
   private readonly parts: LocalParts;
   private readonly sandboxes: LocalSandboxes;
   private readonly snapshots: LocalSnapshots;
-  private readonly remainders: Remainders;
+  private readonly frozenOrphans: FrozenOrphans;
   private readonly fingerprinter: () => Promise<Fingerprint>;
 
-  constructor({ parts, sandboxes, snapshots, remainders, fingerprint }: LocalRuntimeParts) {
+  constructor({ parts, sandboxes, snapshots, frozenOrphans, fingerprint }: LocalRuntimeParts) {
     this.parts = parts;
     this.sandboxes = sandboxes;
     this.snapshots = snapshots;
-    this.remainders = remainders;
+    this.frozenOrphans = frozenOrphans;
     this.fingerprinter = fingerprint;
   }
 
@@ -131,7 +131,7 @@ export class LocalRuntime implements RuntimeDriver {
     const { parts } = this;
     const { sandboxId, startsFrom } = record;
     if (startsFrom === undefined) return runSteps(startSteps, { parts, record }, undo, signal, parts.observer);
-    const found = { parts, record, volume: parts.storage.volumePath(sandboxId), cgroup: cgroupOf(parts, sandboxId) };
+    const found = { parts, record, volume: parts.storage.diskPath(sandboxId), cgroup: cgroupOf(parts, sandboxId) };
     const restore = (from: SnapshotSource) => runSteps(startFromMemorySteps, { ...found, from }, undo, signal, parts.observer);
     return this.snapshots.use(startsFrom, restore);
   }
@@ -248,7 +248,7 @@ export class LocalRuntime implements RuntimeDriver {
   async close(): Promise<void> {
     this.parts.guard.close();
     this.parts.figures?.close();
-    await this.remainders.close();
+    await this.frozenOrphans.close();
     await this.parts.spareChildren.close();
     this.parts.forkServer.close();
     await this.parts.networks.close();
@@ -257,14 +257,14 @@ export class LocalRuntime implements RuntimeDriver {
 
   async release(): Promise<void> {
     const all = await this.list();
-    const left = all.filter(({ sandboxId }) => !isVolumeAlone(this.parts, sandboxId));
+    const left = all.filter(({ sandboxId }) => !isDiskAlone(this.parts, sandboxId));
     if (left.length > 0) {
       throw new AppError("failed_precondition", `${left.length} sandboxes are left; destroy them first`, { reason: "sandboxes_left" });
     }
     for (const volume of all) await this.destroy(volume);
     this.parts.guard.close();
     // What a killed server has left of a trial is in no list.
-    await this.remainders.close();
+    await this.frozenOrphans.close();
     this.parts.figures?.close();
     await this.parts.spareChildren.close();
     this.parts.forkServer.close();

@@ -20,7 +20,7 @@ import { exportStream, runWorker, type WorkerOptions } from "./worker/spawn.ts";
 const MAX_MAKING = 4;
 
 /** The facts that a commit needs of a volume. */
-export interface VolumeFacts {
+export interface DiskFacts {
   /** Path of the volume. */
   readonly volume: string;
   /** First id of the range of the volume's owners. */
@@ -30,7 +30,7 @@ export interface VolumeFacts {
 }
 
 /** Runs `work` while nothing changes the volume; it may change again once `work` has settled. */
-export type Still = <T>(work: (facts: VolumeFacts) => Promise<T>) => Promise<T>;
+export type Still = <T>(work: (facts: DiskFacts) => Promise<T>) => Promise<T>;
 
 /** What the file system may need besides a layer's bytes, for inodes, directories and extents. The bytes are counted while the layer is made. */
 const FILE_SYSTEM_BYTES = 64 << 20;

@@ -11,7 +11,7 @@ import type {
 } from "@boxyard/driver";
 import { GUEST_DIRECTORY } from "../rootfs/mounts.ts";
 import { OWN_FILES } from "../rootfs/upper.ts";
-import type { LayerStore, VolumeFacts } from "./layer-store.ts";
+import type { DiskFacts, LayerStore } from "./layer-store.ts";
 
 /** mount(2) accepts 4,095 bytes of options, of which each layer needs about a hundred; and each name is looked up in every layer. */
 export const MAX_LAYERS = 20;
@@ -22,7 +22,7 @@ const MAX_LEAVE_OUT_BYTES = 64 * 1024;
 /** What `LocalImages` needs to know about sandboxes. */
 export interface SandboxSource {
   /** Runs `work` while nothing else changes the sandbox. Throws when there is no such sandbox, or when it runs unfrozen. */
-  still<T>(handle: SandboxHandle, work: (facts: Pick<VolumeFacts, "volume" | "uidBase">) => Promise<T>): Promise<T>;
+  still<T>(handle: SandboxHandle, work: (facts: Pick<DiskFacts, "volume" | "uidBase">) => Promise<T>): Promise<T>;
   /** Ids of the sandboxes that use a layer, unfinished ones too. Synchronous, so that nothing happens between the answer and the removal. */
   usersOf(digest: string): readonly string[];
   /** Ids of the snapshots that use a layer. Synchronous, as above. */

@@ -24,7 +24,7 @@ export function poolPaths(dataDir: string) {
     /** Subvolumes of which others are snapshots, so that their inode numbers begin higher (`inode-seeds.ts`). */
     inodeSeeds: `${dataDir}/pool/inode-seeds`,
     /** Snapshots of inode seeds, ready to become volumes of sandboxes. */
-    readyVolumes: `${dataDir}/pool/ready-volumes`,
+    readyDisks: `${dataDir}/pool/ready-volumes`,
   } as const;
 }
 
@@ -32,7 +32,7 @@ const VOLUME_ID = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/;
 const DIGEST = /^sha256:([0-9a-f]{64})$/;
 
 /** A volume's name as one path component; anything else is `invalid_argument`. */
-export function volumeName(id: string): string {
+export function diskName(id: string): string {
   if (!VOLUME_ID.test(id)) throw new AppError("invalid_argument", `'${id}' cannot name a volume`, { reason: "invalid_volume_id" });
   return id;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { poolSize } from "./image.ts";
-import { digestHex, volumeName } from "./paths.ts";
+import { digestHex, diskName } from "./paths.ts";
 
 const GIB = 1024 ** 3;
 
@@ -16,8 +16,8 @@ test("a configured size is used, unless it is below the minimum", () => {
 });
 
 test("names are one path component", () => {
-  expect(volumeName("iabc-1")).toBe("iabc-1");
-  for (const bad of ["", ".", "..", "a/b", "-a", ".x"]) expect(() => volumeName(bad)).toThrow();
+  expect(diskName("iabc-1")).toBe("iabc-1");
+  for (const bad of ["", ".", "..", "a/b", "-a", ".x"]) expect(() => diskName(bad)).toThrow();
   expect(digestHex(`sha256:${"0a".repeat(32)}`)).toBe("0a".repeat(32));
   for (const bad of ["", "sha256:..", `sha256:${"A".repeat(64)}`, `sha512:${"a".repeat(64)}`]) expect(() => digestHex(bad)).toThrow();
 });

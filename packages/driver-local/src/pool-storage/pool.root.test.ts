@@ -93,25 +93,25 @@ test("a second open uses the mounted pool", async () => {
 });
 
 test("volumes are created, listed and destroyed", async () => {
-  const path = await pool.createVolume("iaaa", 16 * MIB);
+  const path = await pool.createDisk("iaaa", 16 * MIB);
   expect(readdirSync(path)).toEqual([]);
-  expect(await pool.listVolumes()).toEqual(["iaaa"]);
-  expect(await refusal(pool.createVolume("iaaa", 16 * MIB))).toMatchObject({ code: "already_exists" });
-  await pool.destroyVolume("iaaa");
-  await pool.destroyVolume("iaaa");
-  expect(await pool.listVolumes()).toEqual([]);
+  expect(await pool.listDisks()).toEqual(["iaaa"]);
+  expect(await refusal(pool.createDisk("iaaa", 16 * MIB))).toMatchObject({ code: "already_exists" });
+  await pool.destroyDisk("iaaa");
+  await pool.destroyDisk("iaaa");
+  expect(await pool.listDisks()).toEqual([]);
   expect(await refusal(pool.usage("iaaa"))).toMatchObject({ code: "not_found" });
 });
 
 test("a name cannot leave the pool", async () => {
   for (const id of ["../x", "a/b", "", ".", "..", "x".repeat(65), "a\0b"]) {
-    expect(await refusal(pool.createVolume(id, MIB))).toMatchObject({ reason: "invalid_volume_id" });
+    expect(await refusal(pool.createDisk(id, MIB))).toMatchObject({ reason: "invalid_volume_id" });
   }
   expect(() => pool.layerPath("sha256:../../etc")).toThrow("is no digest");
 });
 
 test("the limit holds through overlay, and usage reports the used bytes", async () => {
-  const path = await pool.createVolume("ilimit", 32 * MIB);
+  const path = await pool.createDisk("ilimit", 32 * MIB);
   const merged = join(dataDir, "merged");
   const lower = join(dataDir, "lower");
   for (const directory of [`${path}/upper`, `${path}/work`, merged, lower]) mkdirSync(directory);
@@ -129,7 +129,7 @@ test("the limit holds through overlay, and usage reports the used bytes", async 
     expect(fill(`${merged}/again`, 8 * MIB).code).toBe("none");
   } finally {
     umount2(merged);
-    await pool.destroyVolume("ilimit");
+    await pool.destroyDisk("ilimit");
   }
 });
 
@@ -140,19 +140,19 @@ test("a volume over layers has inode numbers above theirs, is empty and has its 
   await runCommand(["tar", "-C", tree, "-cf", tar, "."]);
   const digest = digestOfFile(tar);
   await importLayer(dataDir, tar, digest);
-  const path = await pool.createVolume("iover", 16 * MIB, [digest]);
+  const path = await pool.createDisk("iover", 16 * MIB, [digest]);
   try {
     expect(readdirSync(path)).toEqual([]);
     expect((await pool.usage("iover")).usedBytes).toBeLessThan(MIB);
     mkdirSync(`${path}/upper`);
     // From the ready volumes of the base template, although this layer has few files.
     expect(statSync(`${path}/upper`).ino).toBeGreaterThanOrEqual(BASE_SEED * SEED_STEP);
-    expect(readdirSync(paths.readyVolumes).filter((name) => !name.startsWith(`${BASE_SEED}-`))).toEqual([]);
+    expect(readdirSync(paths.readyDisks).filter((name) => !name.startsWith(`${BASE_SEED}-`))).toEqual([]);
     const { code, bytes } = fill(`${path}/upper/big`, 64 * MIB);
     expect(code).toBe("EDQUOT");
     expect(bytes).toBeLessThanOrEqual(16 * MIB);
   } finally {
-    await pool.destroyVolume("iover");
+    await pool.destroyDisk("iover");
     new LayerStore(dataDir).remove(digest);
   }
 });
@@ -179,11 +179,11 @@ test("a pool whose seeds were made at larger steps goes on from them", async () 
 }, 30_000);
 
 test("the qgroup of a deleted volume is removed", async () => {
-  const path = await pool.createVolume("iq", 16 * MIB);
+  const path = await pool.createDisk("iq", 16 * MIB);
   writeFileSync(`${path}/file`, new Uint8Array(4 * MIB));
   const qgroup = `/sys/fs/btrfs/${filesystemId(paths.root)}/qgroups/0_${subvolumeId(path)}`;
   expect(existsSync(qgroup)).toBe(true);
-  await pool.destroyVolume("iq");
+  await pool.destroyDisk("iq");
   // The kernel frees the blocks in the background, and the qgroup last.
   const deadline = Date.now() + 40_000;
   while (existsSync(qgroup) && Date.now() < deadline) {
@@ -251,7 +251,7 @@ test("a pool that another program has unmounted answers `pool_not_mounted`, not 
     const unmounted = { code: "unavailable", reason: "pool_not_mounted" };
     const digest = `sha256:${"a".repeat(64)}`;
     expect(await refusal((async () => pool.hasLayer(digest))())).toMatchObject(unmounted);
-    expect(await refusal(pool.listVolumes())).toMatchObject(unmounted);
+    expect(await refusal(pool.listDisks())).toMatchObject(unmounted);
   } finally {
     await mountPool(dataDir);
   }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import { fromErrno } from "@boxyard/core/node";
 import { DEFAULT_MAX_LAYER_BYTES } from "@boxyard/driver";
-import type { ClonedVolume, CloneSize, GrowthWatch, PoolRoom, PoolStorage } from "../parts.ts";
+import type { ClonedDisk, CloneSize, GrowthWatch, PoolRoom, PoolStorage } from "../parts.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import {
   createSubvolume,
@@ -19,8 +19,8 @@ import { GrowthGuard } from "./growth-guard.ts";
 import { BASE_SEED, InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { isPoolReadOnly, isReadOnly, mountPool, unmountPool } from "./mount.ts";
 import { checkMounted } from "./mounted.ts";
-import { digestHex, poolPaths, volumeName } from "./paths.ts";
-import { ReadyVolumes, snapshotAside } from "./ready-volumes.ts";
+import { digestHex, diskName, poolPaths } from "./paths.ts";
+import { ReadyDisks, snapshotAside } from "./ready-disks.ts";
 import { growthIn, roomIn } from "./room.ts";
 
 /** Limit of a volume that is full already: room for the few small files of a start. */
@@ -43,11 +43,11 @@ class BtrfsPool implements PoolStorage {
   readonly userVolumesRoot: string;
   private readonly dataDir: string;
   private readonly reserve: Reserve;
-  private readonly volumesRoot: string;
+  private readonly disksRoot: string;
   private readonly making: string;
   private readonly qgroups: string;
   private readonly seeds: InodeSeeds;
-  private readonly ready: ReadyVolumes;
+  private readonly ready: ReadyDisks;
   private guard: GrowthGuard | undefined;
   private ahead: AllocateAhead | undefined;
 
@@ -55,13 +55,13 @@ class BtrfsPool implements PoolStorage {
     this.dataDir = dataDir;
     this.reserve = reserve;
     this.seeds = new InodeSeeds(dataDir);
-    this.ready = new ReadyVolumes(poolPaths(dataDir).readyVolumes, this.seeds);
+    this.ready = new ReadyDisks(poolPaths(dataDir).readyDisks, this.seeds);
     this.root = poolPaths(dataDir).root;
     this.layersRoot = `${this.root}/layers`;
     this.generationsRoot = poolPaths(dataDir).generations;
     this.snapshotsRoot = poolPaths(dataDir).snapshots;
     this.userVolumesRoot = poolPaths(dataDir).userVolumes;
-    this.volumesRoot = `${this.root}/sandboxes`;
+    this.disksRoot = `${this.root}/sandboxes`;
     this.making = poolPaths(dataDir).making;
     this.qgroups = `/sys/fs/btrfs/${filesystemId(this.root)}/qgroups`;
   }
@@ -73,32 +73,32 @@ class BtrfsPool implements PoolStorage {
     this.ready.fill(BASE_SEED);
   }
 
-  async createVolume(id: string, limitBytes: number, layers: readonly string[] = []): Promise<string> {
-    const name = volumeName(id);
+  async createDisk(id: string, limitBytes: number, layers: readonly string[] = []): Promise<string> {
+    const name = diskName(id);
     try {
       // All small images share the ready volumes of one seed, of which some are there before the first sandbox.
       const seed = Math.max(BASE_SEED, seedAbove(layers.map((digest) => this.seeds.endOf(this.layerPath(digest)))));
       await this.withLimit(limitBytes, (limit) =>
-        layers.length === 0 ? createSubvolume(this.volumesRoot, name, limit) : this.createAbove(seed, name, limit),
+        layers.length === 0 ? createSubvolume(this.disksRoot, name, limit) : this.createAbove(seed, name, limit),
       );
     } catch (error) {
       throw fromErrno(`create volume ${id}`, error);
     }
-    return `${this.volumesRoot}/${name}`;
+    return `${this.disksRoot}/${name}`;
   }
 
   private async createAbove(seed: number, name: string, limitBytes: number): Promise<void> {
-    const path = `${this.volumesRoot}/${name}`;
+    const path = `${this.disksRoot}/${name}`;
     await this.ready.moveTo(path, seed);
     // The limit is set in time: nothing writes to the volume before this method returns.
     setQgroupLimit(this.root, subvolumeId(path), limitBytes);
   }
 
-  async cloneVolume(id: string, kept: string, size: CloneSize): Promise<ClonedVolume> {
-    const path = this.volumePath(id);
+  async cloneDisk(id: string, kept: string, size: CloneSize): Promise<ClonedDisk> {
+    const path = this.diskPath(id);
     if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
     try {
-      return { path, baseBytes: await this.cloneTree(kept, this.volumesRoot, id, size) };
+      return { path, baseBytes: await this.cloneTree(kept, this.disksRoot, id, size) };
     } catch (error) {
       throw fromErrno(`clone volume ${id}`, error);
     }
@@ -126,15 +126,15 @@ class BtrfsPool implements PoolStorage {
     });
   }
 
-  volumePath(id: string): string {
-    return `${this.volumesRoot}/${volumeName(id)}`;
+  diskPath(id: string): string {
+    return `${this.disksRoot}/${diskName(id)}`;
   }
 
-  async destroyVolume(id: string): Promise<void> {
-    const name = volumeName(id);
+  async destroyDisk(id: string): Promise<void> {
+    const name = diskName(id);
     try {
-      const qgroup = subvolumeId(`${this.volumesRoot}/${name}`);
-      destroySubvolume(this.volumesRoot, name);
+      const qgroup = subvolumeId(`${this.disksRoot}/${name}`);
+      destroySubvolume(this.disksRoot, name);
       removeQgroup(this.root, qgroup);
     } catch (error) {
       // EROFS: a read-only pool cannot remove the volume, and does not list it. It is listed again once the pool is writable.
@@ -142,24 +142,24 @@ class BtrfsPool implements PoolStorage {
     }
   }
 
-  async keepVolume(id: string, parent: string, name: string): Promise<void> {
+  async keepDisk(id: string, parent: string, name: string): Promise<void> {
     try {
-      snapshotSubvolume(this.volumePath(id), parent, name, { readOnly: true });
+      snapshotSubvolume(this.diskPath(id), parent, name, { readOnly: true });
     } catch (error) {
       throw fromErrno(`keep volume ${id}`, error);
     }
   }
 
-  async resetVolume(id: string, kept: string, limitBytes: number): Promise<void> {
-    const name = volumeName(id);
+  async resetDisk(id: string, kept: string, limitBytes: number): Promise<void> {
+    const name = diskName(id);
     // Ids of sandboxes have no dot, so this name is none.
     const aside = `${name}.reset`;
     try {
-      if (existsSync(`${this.volumesRoot}/${aside}`)) destroySubvolume(this.volumesRoot, aside);
-      snapshotSubvolume(kept, this.volumesRoot, aside);
-      setQgroupLimit(this.root, subvolumeId(`${this.volumesRoot}/${aside}`), limitBytes);
-      await this.destroyVolume(id);
-      renameSync(`${this.volumesRoot}/${aside}`, `${this.volumesRoot}/${name}`);
+      if (existsSync(`${this.disksRoot}/${aside}`)) destroySubvolume(this.disksRoot, aside);
+      snapshotSubvolume(kept, this.disksRoot, aside);
+      setQgroupLimit(this.root, subvolumeId(`${this.disksRoot}/${aside}`), limitBytes);
+      await this.destroyDisk(id);
+      renameSync(`${this.disksRoot}/${aside}`, `${this.disksRoot}/${name}`);
     } catch (error) {
       throw fromErrno(`reset volume ${id}`, error);
     }
@@ -173,7 +173,7 @@ class BtrfsPool implements PoolStorage {
 
   async usage(id: string): Promise<{ usedBytes: number }> {
     try {
-      return { usedBytes: this.usageOf(this.volumePath(id)) };
+      return { usedBytes: this.usageOf(this.diskPath(id)) };
     } catch (error) {
       throw fromErrno(`usage of volume ${id}`, error);
     }
@@ -181,7 +181,7 @@ class BtrfsPool implements PoolStorage {
 
   watchGrowth({ limitOf, userVolumeLimitOf, clock, logger }: GrowthWatch): void {
     const growers = () => [
-      ...readdirSync(this.volumesRoot).map((name) => ({ path: `${this.volumesRoot}/${name}`, limitBytes: () => limitOf(name) })),
+      ...readdirSync(this.disksRoot).map((name) => ({ path: `${this.disksRoot}/${name}`, limitBytes: () => limitOf(name) })),
       ...readdirSync(this.userVolumesRoot).map((id) => ({
         path: `${this.userVolumesRoot}/${id}/disk`,
         limitBytes: () => userVolumeLimitOf(id),
@@ -211,10 +211,10 @@ class BtrfsPool implements PoolStorage {
     return roomIn(this.dataDir, this.reserve);
   }
 
-  async listVolumes(): Promise<readonly string[]> {
-    checkMounted(this.volumesRoot);
+  async listDisks(): Promise<readonly string[]> {
+    checkMounted(this.disksRoot);
     if (isReadOnly(this.root)) return [];
-    return readdirSync(this.volumesRoot).sort();
+    return readdirSync(this.disksRoot).sort();
   }
 
   hasLayer(digest: string): boolean {
@@ -226,14 +226,14 @@ class BtrfsPool implements PoolStorage {
     return `${this.layersRoot}/${digestHex(digest)}`;
   }
 
-  /** Kernels before 6.10 keep the qgroup of a deleted subvolume for ever, and the server may die between the two calls of `destroyVolume`. */
+  /** Kernels before 6.10 keep the qgroup of a deleted subvolume for ever, and the server may die between the two calls of `destroyDisk`. */
   private removeStaleQgroups(): void {
     // Read before the volumes, so that the qgroup of a volume that is made meanwhile is not stale.
     const entries = readdirSync(this.qgroups);
     const live = new Set<string>();
     // Before the volumes, because a ready volume may become a volume meanwhile.
     for (const seed of [...this.seeds.all(), ...this.ready.all()]) live.add(`0_${subvolumeId(seed)}`);
-    for (const parent of [this.volumesRoot, this.layersRoot]) {
+    for (const parent of [this.disksRoot, this.layersRoot]) {
       for (const name of readdirSync(parent)) live.add(`0_${subvolumeId(`${parent}/${name}`)}`);
     }
     for (const disk of [...keptVolumes(this.generationsRoot), ...disksIn(this.snapshotsRoot), ...disksIn(this.userVolumesRoot)]) {

@@ -3,7 +3,7 @@ import { AppError } from "@boxyard/core";
 import type { ChildProgram } from "../sys/fork-server/index.ts";
 import { AT_FDCWD, CLONE, MNT_DETACH, MOUNT_ATTR, MS } from "../sys/libc.ts";
 import { type MappedTree, mappedTree, moveTree } from "./mapped.ts";
-import { sandboxMap, volumeMap } from "./user-namespace.ts";
+import { diskMap, sandboxMap } from "./user-namespace.ts";
 import { addVolumes, type ShownVolume } from "./volume-mounts.ts";
 
 /**
@@ -103,7 +103,7 @@ export function addOverlay(program: ChildProgram, mounts: OverlayMounts, target:
   showMapped(program, { source: layersRoot, target: layersMount, map: sandboxMap(uidBase), attributes: MOUNT_ATTR.RDONLY });
   const volume = dirname(mounts.upper);
   // Mounted over itself, so that its paths do not change.
-  if (diskUidBase !== uidBase) showMapped(program, { source: volume, target: volume, map: volumeMap(diskUidBase, uidBase), attributes: 0 });
+  if (diskUidBase !== uidBase) showMapped(program, { source: volume, target: volume, map: diskMap(diskUidBase, uidBase), attributes: 0 });
   // `nodev` because a layer may hold device nodes and no device rule applies to them.
   program.call("chdir", [mounts.layersMount], mounts.layersMount);
   program.call("mount", ["overlay", target, "overlay", MS.NODEV, overlayOptions(mounts)], "overlay");

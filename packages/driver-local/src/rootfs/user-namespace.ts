@@ -9,4 +9,4 @@ export const sandboxMap = (base: number): string => `0 ${base} ${RANGE_SIZE}`;
  * The map for a volume whose owners are in the range at `from`, for a sandbox with the range at `to`. The machine's root is mapped to itself:
  * overlay makes its own directories as root.
  */
-export const volumeMap = (from: number, to: number): string => `0 0 1\n${from} ${to} ${RANGE_SIZE}`;
+export const diskMap = (from: number, to: number): string => `0 0 1\n${from} ${to} ${RANGE_SIZE}`;

@@ -59,7 +59,7 @@ export async function claimSandbox(parts: LocalParts, spec: SandboxSpec, undo: C
 }
 
 function refuseLeftovers({ paths, cgroups, storage }: LocalParts, id: SandboxId): void {
-  if ([paths.sandbox(id), storage.volumePath(id), ...cgroups.directoriesOf(id)].some((directory) => existsSync(directory)))
+  if ([paths.sandbox(id), storage.diskPath(id), ...cgroups.directoriesOf(id)].some((directory) => existsSync(directory)))
     throw alreadyExists(id);
 }
 

@@ -83,7 +83,7 @@ const isUnreadable = (error: unknown) =>
   hasErrno(error, "EIO") || isAppError(error, "pool_not_mounted") || isAppError(error, "bad_generation");
 
 /**
- * True when a whole generation of this incarnation exists: processes that still run are a remainder then. When that cannot be read: false for
+ * True when a whole generation of this incarnation exists: processes that still run are frozen orphans then. When that cannot be read: false for
  * a sandbox that runs unfrozen, since a pause freezes it first, and otherwise the error is thrown.
  */
 export function isPaused(parts: LocalParts, record: LocalSandboxRecord): boolean {
@@ -99,7 +99,7 @@ export function isPaused(parts: LocalParts, record: LocalSandboxRecord): boolean
 /** Ids of the sandboxes of which anything is left, wherever it is. */
 export async function sandboxesOnMachine({ cgroups, paths, storage }: LocalParts): Promise<SandboxId[]> {
   const ids = new Set<SandboxId>(cgroups.list());
-  for (const name of [...readdirSync(paths.sandboxes), ...(await storage.listVolumes())]) if (isSandboxId(name)) ids.add(name);
+  for (const name of [...readdirSync(paths.sandboxes), ...(await storage.listDisks())]) if (isSandboxId(name)) ids.add(name);
   return [...ids].sort();
 }
 
@@ -107,7 +107,7 @@ export async function sandboxesOnMachine({ cgroups, paths, storage }: LocalParts
  * True when only the volume is left of a sandbox: the sandbox was destroyed while the pool took no writes, and the pool has been mounted anew
  * since, with the volume still in it.
  */
-export function isVolumeAlone({ cgroups, paths }: LocalParts, id: SandboxId): boolean {
+export function isDiskAlone({ cgroups, paths }: LocalParts, id: SandboxId): boolean {
   return ![paths.sandbox(id), ...cgroups.directoriesOf(id)].some((directory) => existsSync(directory));
 }
 

@@ -41,7 +41,7 @@ async function changeLimits(parts: LocalParts, record: RunningRecord, resources:
       throw hasErrno(error, "EBUSY") ? inUse("memory", memoryInUse(cgroup), resources.memoryBytes) : error;
     }
   });
-  await parts.storage.limitTree(parts.storage.volumePath(sandboxId), resources.diskBytes - diskBaseBytes);
+  await parts.storage.limitTree(parts.storage.diskPath(sandboxId), resources.diskBytes - diskBaseBytes);
   const facts = parts.paths.hostFacts(sandboxId);
   const { cpuCount, memoryBytes, diskBytes, maxProcesses } = resources;
   writeFact(join(facts, "limits.json"), JSON.stringify({ cpuCount, memoryBytes, diskBytes, maxProcesses }));

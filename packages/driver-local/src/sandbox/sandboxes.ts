@@ -65,7 +65,7 @@ export class LocalSandboxes {
         }
         await cgroup.freeze(true);
       }
-      return work({ volume: this.parts.storage.volumePath(sandboxId), uidBase: diskUidBaseOf(record) });
+      return work({ volume: this.parts.storage.diskPath(sandboxId), uidBase: diskUidBaseOf(record) });
     });
   }
 }

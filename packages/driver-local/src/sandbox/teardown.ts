@@ -34,7 +34,7 @@ const detachNetwork: Removal = {
   },
 };
 
-const removeVolume: Removal = { name: "removeVolume", run: (parts, id) => parts.storage.destroyVolume(id) };
+const removeDisk: Removal = { name: "removeDisk", run: (parts, id) => parts.storage.destroyDisk(id) };
 
 const removeGenerations: Removal = {
   name: "removeGenerations",
@@ -58,7 +58,7 @@ const removeDirectory: Removal = {
  */
 const stages: readonly (readonly Removal[])[] = [
   [endProcesses],
-  [removeCgroup, detachNetwork, removeVolume, removeGenerations],
+  [removeCgroup, detachNetwork, removeDisk, removeGenerations],
   [removeDirectory],
 ];
 

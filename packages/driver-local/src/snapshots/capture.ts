@@ -37,7 +37,7 @@ const beginSnapshot: Step<CaptureContext> = {
 /** Flushes what was written so far while everything runs, so that less is left to flush while the sandbox stands still. */
 const flushEarly: Step<CaptureContext> = {
   name: "flushEarly",
-  run: ({ parts, record }) => flush(parts.storage.volumePath(record.sandboxId)),
+  run: ({ parts, record }) => flush(parts.storage.diskPath(record.sandboxId)),
 };
 
 /** Keeps memory and disk of one moment, in which no process of the sandbox runs. After that, all processes go on that ran before. */
@@ -57,7 +57,7 @@ async function keepBoth(ctx: CaptureContext): Promise<void> {
       async whileStill() {
         // The dump has thawed these groups; from here on CRIU only detaches from the processes.
         cgroup.setFrozenBelow(frozen, true);
-        await keepVolume(ctx);
+        await keepFrozenDisk(ctx);
       },
     });
   } catch (error) {
@@ -71,15 +71,15 @@ async function keepDisk(ctx: CaptureContext): Promise<void> {
   const isFrozen = cgroup.isFreezeRequested();
   try {
     await cgroup.freeze(true);
-    await keepVolume(ctx);
+    await keepFrozenDisk(ctx);
   } finally {
     if (!isFrozen) await cgroup.freeze(false);
   }
 }
 
-async function keepVolume(ctx: CaptureContext): Promise<void> {
+async function keepFrozenDisk(ctx: CaptureContext): Promise<void> {
   const { parts, record, files, options } = ctx;
-  await parts.storage.keepVolume(record.sandboxId, files.pathOf(options.id), KEPT.disk);
+  await parts.storage.keepDisk(record.sandboxId, files.pathOf(options.id), KEPT.disk);
   ctx.usedBytes = (await parts.storage.usage(record.sandboxId)).usedBytes + (record.diskBaseBytes ?? 0);
 }
 

@@ -34,7 +34,7 @@ export const cloneDisk: Step<CreateContext> = {
       const message = `Snapshot ${file.id} holds ${file.diskUsedBytes} bytes on its disk, more than the ${diskBytes} of this sandbox`;
       throw new AppError("failed_precondition", message, { reason: "disk_too_small" });
     }
-    const { path, baseBytes } = await parts.storage.cloneVolume(spec.sandboxId, disk, {
+    const { path, baseBytes } = await parts.storage.cloneDisk(spec.sandboxId, disk, {
       heldBytes: file.diskUsedBytes,
       limitBytes: diskBytes,
     });

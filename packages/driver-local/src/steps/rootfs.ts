@@ -7,7 +7,7 @@ export const rootfs: Step<CreateContext> = {
   name: "rootfs",
   async run(ctx) {
     const { parts, spec, record } = ctx;
-    ctx.volume = await parts.storage.createVolume(spec.sandboxId, spec.resources.diskBytes, spec.image.layers);
+    ctx.volume = await parts.storage.createDisk(spec.sandboxId, spec.resources.diskBytes, spec.image.layers);
     makeUpper(ctx.volume, {
       owner: record.uidBase,
       hostname: spec.hostname,

@@ -36,8 +36,8 @@ import { findSigned } from "./signature.ts";
 import { isTcp, TcpExchange } from "./tcp-exchange.ts";
 import type { TlsListen } from "./tls-listener.ts";
 import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
+import { WakeQueue } from "./wake-queue.ts";
 import { WakingExchange } from "./waking-exchange.ts";
-import { Wakings } from "./wakings.ts";
 
 /** Connections of clients at once; each may need a second descriptor, for its connection to a sandbox. */
 const MAX_CLIENTS = 8000;
@@ -87,7 +87,7 @@ export class Front implements ClientHost {
   private readonly options: FrontOptions;
   protected readonly pool: UpstreamPool;
   private readonly clients: ClientTable;
-  private readonly wakings = new Wakings();
+  private readonly wakeQueue = new WakeQueue();
   private readonly ports: Ports;
   private readonly sweeper: Timer;
   private readonly peerLimitMs: number;
@@ -216,7 +216,7 @@ export class Front implements ClientHost {
     if (redirect) return this.answer(asked, client, redirect);
     const passage = { ...target, link: link.link, edit: editOf(request, target, link) };
     if (!sleeper) return this.toSandbox(request, client, route, passage);
-    const problem = refusalToWake(request, sleeper, port, link.link, this.wakings.count(sandboxId));
+    const problem = refusalToWake(request, sleeper, port, link.link, this.wakeQueue.count(sandboxId));
     if (problem) return this.refuse(request, client, problem);
     client.trust();
     const exchange = new WakingExchange(client);
@@ -224,7 +224,7 @@ export class Front implements ClientHost {
       noRoom
         ? this.refuse(request, client, problems.noRoom(sandboxId, noRoom))
         : this.toSandbox(request, client, routes.find(sandboxId), passage);
-    exchange.start(this.wakings, sleeper, goOn);
+    exchange.start(this.wakeQueue, sleeper, goOn);
     return exchange;
   }
 

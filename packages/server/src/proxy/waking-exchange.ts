@@ -1,7 +1,7 @@
 import type { AppError } from "@boxyard/core";
 import type { ClientConnection, Connection, Exchange } from "@boxyard/http1";
 import type { Sleeper } from "./route-table.ts";
-import type { Wakings } from "./wakings.ts";
+import type { WakeQueue } from "./wake-queue.ts";
 
 /**
  * A request that waits for the resume of its sandbox, and keeps what came of its body meanwhile. Then it goes on as if the sandbox had been
@@ -19,9 +19,9 @@ export class WakingExchange implements Exchange {
   }
 
   /** `goOn` makes the exchange that takes over the request, which may be a refusal. */
-  start(wakings: Wakings, sleeper: Sleeper, goOn: (noRoom: AppError | undefined) => Exchange): void {
+  start(wakeQueue: WakeQueue, sleeper: Sleeper, goOn: (noRoom: AppError | undefined) => Exchange): void {
     this.client.pauseBody();
-    this.giveUp = wakings.wait(sleeper, (noRoom) => this.awake(() => goOn(noRoom)));
+    this.giveUp = wakeQueue.wait(sleeper, (noRoom) => this.awake(() => goOn(noRoom)));
   }
 
   get bodyTarget(): Connection | undefined {

@@ -63,7 +63,7 @@ export class Authenticator {
    */
   private realm(text: string): URL {
     const realm = URL.canParse(text) ? new URL(text) : undefined;
-    if (realm && this.transport.reach.mayGiveTokens(this.registry, realm)) return realm;
+    if (realm && this.transport.fetchPolicy.mayGiveTokens(this.registry, realm)) return realm;
     const host = text.slice(0, 200);
     const message = `${this.registry} names '${host}' as its token server, which is of another site; the operator of this server can allow it with BOXYARD_TOKEN_SERVERS`;
     throw new AppError("unavailable", message, { reason: "registry_answer" });

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { digestOf, FakeDriver } from "@boxyard/driver/fake";
-import { parseImageReference, pushImage, Reach, Transport } from "./index.ts";
+import { FetchPolicy, parseImageReference, pushImage, Transport } from "./index.ts";
 import { NO_SETTINGS } from "./testing/no-settings.ts";
 
 const MIB = 1 << 20;
@@ -68,7 +68,7 @@ async function push(bytes: number, signal = new AbortController().signal) {
     reference,
     image,
     images,
-    transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
+    transport: new Transport({ fetchPolicy: new FetchPolicy({ privateRegistries: ["127.0.0.1"] }) }),
     directory,
     signal,
   });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { digestOf, FakeDriver, makeTar } from "@boxyard/driver/fake";
 import { Pins } from "../images/pins.ts";
-import { Downloads, parseImageReference, pullImage, Reach, Transport } from "./index.ts";
+import { Downloads, FetchPolicy, parseImageReference, pullImage, Transport } from "./index.ts";
 import { MEDIA } from "./manifest.ts";
 import { type Answer, ScriptedRegistry } from "./testing/scripted-registry.ts";
 
@@ -30,7 +30,7 @@ const pull = (more: Partial<Parameters<typeof pullImage>[0]> = {}) =>
     reference: parseImageReference(`${script.host}/app:v1`),
     images: driver().images,
     pins: new Pins(),
-    transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
+    transport: new Transport({ fetchPolicy: new FetchPolicy({ privateRegistries: ["127.0.0.1"] }) }),
     downloads: new Downloads(directory),
     signal,
     ...more,

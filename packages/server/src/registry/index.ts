@@ -1,11 +1,11 @@
 export * from "./archive-export.ts";
 export * from "./archive-import.ts";
 export { Downloads } from "./downloads.ts";
+export { FetchPolicy, type FetchPolicyOptions } from "./fetch-policy.ts";
 export type { InstalledImage, InstallOptions, PullProgress } from "./install.ts";
 export type { RegistryCredentials } from "./login.ts";
 export * from "./pull.ts";
 export * from "./push.ts";
-export { Reach, type ReachOptions } from "./reach.ts";
 export * from "./reference.ts";
 export * from "./settings.ts";
 export { Transport, type TransportOptions } from "./transport.ts";

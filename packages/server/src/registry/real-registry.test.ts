@@ -8,13 +8,13 @@ import { Pins } from "../images/pins.ts";
 import {
   Downloads,
   exportArchive,
+  FetchPolicy,
   type ImageFacts,
   importArchive,
   type PushProgress,
   parseImageReference,
   pullImage,
   pushImage,
-  Reach,
   Transport,
 } from "./index.ts";
 import { startRegistry, type TestRegistry } from "./testing/registry-process.ts";
@@ -22,7 +22,7 @@ import { startRegistry, type TestRegistry } from "./testing/registry-process.ts"
 const signal = new AbortController().signal;
 const login = { username: "tester", password: "a secret:with a colon" };
 const credentials = { type: "registry", ...login } as const;
-const transport = new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) });
+const transport = new Transport({ fetchPolicy: new FetchPolicy({ privateRegistries: ["127.0.0.1"] }) });
 const settings: ImageFacts["settings"] = {
   user: "1000:1000",
   workdir: "/srv",

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { digestOf, FakeDriver, makeTar } from "@boxyard/driver/fake";
 import { Pins } from "../images/pins.ts";
-import { Downloads, type PullProgress, parseImageReference, pullImage, Reach, Transport } from "./index.ts";
+import { Downloads, FetchPolicy, type PullProgress, parseImageReference, pullImage, Transport } from "./index.ts";
 import { ScriptedRegistry } from "./testing/scripted-registry.ts";
 
 /*
@@ -31,12 +31,12 @@ afterEach(async () => {
 
 function pull(options: { downloads?: string; silenceMs?: number; onProgress?: (progress: PullProgress) => void } = {}) {
   const { downloads = directory, silenceMs = 60_000, ...more } = options;
-  const reach = new Reach({ privateRegistries: ["127.0.0.1"] });
+  const fetchPolicy = new FetchPolicy({ privateRegistries: ["127.0.0.1"] });
   return pullImage({
     reference: parseImageReference(`${script.host}/app:v1`),
     images: new FakeDriver().images,
     pins: new Pins(),
-    transport: new Transport({ reach, silenceMs }),
+    transport: new Transport({ fetchPolicy, silenceMs }),
     downloads: new Downloads(downloads),
     signal,
     ...more,

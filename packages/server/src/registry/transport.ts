@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { AppError, type Clock, isAppError, later, systemClock, within } from "@boxyard/core";
-import { Reach } from "./reach.ts";
+import { FetchPolicy } from "./fetch-policy.ts";
 import { hostOf } from "./reference.ts";
 
 /** Where distributions keep the certificate authorities that the machine trusts, with those of its administrator. */
@@ -17,7 +17,7 @@ export interface TransportOptions {
   /** Certificate authorities to trust, in PEM form; the machine's by default. */
   readonly ca?: string;
   /** Which addresses are allowed; public addresses with TLS by default. */
-  readonly reach?: Reach;
+  readonly fetchPolicy?: FetchPolicy;
   /** How long a registry may be silent before its answer begins, and within a short answer; 60 s by default. */
   readonly silenceMs?: number;
   readonly clock?: Clock;
@@ -36,24 +36,24 @@ export interface FetchOptions extends RequestOptions {
 }
 
 /**
- * HTTP requests to registries, with the machine's certificate authorities and its proxy, to addresses that `Reach` allows. Redirects are not
+ * HTTP requests to registries, with the machine's certificate authorities and its proxy, to addresses that `FetchPolicy` allows. Redirects are not
  * followed: the caller follows them without credentials.
  */
 export class Transport {
   private readonly ca: string | undefined;
   private readonly silenceMs: number;
   readonly clock: Clock;
-  readonly reach: Reach;
+  readonly fetchPolicy: FetchPolicy;
 
   constructor(options: TransportOptions = {}) {
     this.ca = options.ca ?? machineAuthorities();
-    this.reach = options.reach ?? new Reach();
+    this.fetchPolicy = options.fetchPolicy ?? new FetchPolicy();
     this.clock = options.clock ?? systemClock;
     this.silenceMs = options.silenceMs ?? ANSWER_MS;
   }
 
   baseUrl(registry: string): URL {
-    return new URL(`${this.reach.schemeOf(registry)}://${hostOf(registry)}/`);
+    return new URL(`${this.fetchPolicy.schemeOf(registry)}://${hostOf(registry)}/`);
   }
 
   async fetch(url: URL, options: FetchOptions): Promise<Response> {
@@ -79,7 +79,7 @@ export class Transport {
 
   /** Sends to the addresses that were checked, one after the other until one accepts the connection. */
   private async send(url: URL, from: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<Response> {
-    const addresses = await this.reach.addressesOf(url, from, init.signal);
+    const addresses = await this.fetchPolicy.addressesOf(url, from, init.signal);
     if (addresses === undefined) return fetch(url, { ...init, ...this.common(url) });
     for (const [i, address] of addresses.entries()) {
       try {
@@ -97,7 +97,7 @@ export class Transport {
       redirect: "manual",
       // Digests are of the bytes as they are sent.
       decompress: false,
-      proxy: this.reach.proxyOf(url) ?? NO_PROXY,
+      proxy: this.fetchPolicy.proxyOf(url) ?? NO_PROXY,
       ...(this.ca !== undefined && url.protocol === "https:" && { tls: { ca: this.ca } }),
     };
   }

@@ -1,7 +1,7 @@
 import { TimeLimit } from "@boxyard/core";
 import type { FingerprintCheck } from "@boxyard/driver";
 import type { ServerConfig } from "../config.ts";
-import type { QuarantineCause } from "../events.ts";
+import type { QuarantineCause } from "../event-log.ts";
 import { DEGRADED } from "../http/app.ts";
 import type { Machine } from "../machine.ts";
 import { readOrphans } from "../sandboxes/upkeep/quarantine.ts";

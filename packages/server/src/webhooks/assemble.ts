@@ -1,7 +1,7 @@
 import type { Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ServerConfig } from "../config.ts";
-import { Reach } from "../registry/reach.ts";
+import { FetchPolicy } from "../registry/fetch-policy.ts";
 import { Transport } from "../registry/transport.ts";
 import type { Store } from "../store/index.ts";
 import { WebhookSender } from "./sender.ts";
@@ -18,8 +18,8 @@ interface WebhookServicesDeps {
 /** Makes the services of webhooks. */
 export function assembleWebhooks({ config, store, clock, logger, webhookBackoffMs }: WebhookServicesDeps) {
   const purpose = { verb: "sent to", thing: "a webhook", setting: "BOXYARD_WEBHOOK_HOSTS" };
-  const reach = new Reach({ privateRegistries: config.webhookHosts, proxy: config.proxy, purpose });
-  const transport = new Transport({ reach, clock });
+  const fetchPolicy = new FetchPolicy({ privateRegistries: config.webhookHosts, proxy: config.proxy, purpose });
+  const transport = new Transport({ fetchPolicy, clock });
   const webhookSender = new WebhookSender({ store, clock, logger, transport, ...(webhookBackoffMs && { backoffMs: webhookBackoffMs }) });
-  return { webhookSender, webhooks: new Webhooks({ store, clock, reach, sender: webhookSender }) };
+  return { webhookSender, webhooks: new Webhooks({ store, clock, fetchPolicy, sender: webhookSender }) };
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock, type TeamId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import { eventually } from "@boxyard/testkit";
-import { Reach } from "../registry/reach.ts";
+import { FetchPolicy } from "../registry/fetch-policy.ts";
 import { Transport } from "../registry/transport.ts";
 import { SqlStore } from "../store/index.ts";
 import { WebhookSender } from "./sender.ts";
@@ -31,11 +31,11 @@ test("a name that leads to this machine or a private network is not sent to, wha
     asked++;
     return ["127.0.0.1", "10.0.0.1", "169.254.169.254"];
   };
-  const reach = new Reach({ lookup });
+  const fetchPolicy = new FetchPolicy({ lookup });
   // At the create the name alone is looked at.
-  expect(reach.checkName(new URL("https://rebind.example/x"), "rebind.example")).toBe("unlisted");
+  expect(fetchPolicy.checkName(new URL("https://rebind.example/x"), "rebind.example")).toBe("unlisted");
   await store.webhooks.add({ ...WEBHOOK, url: "https://rebind.example/x" }, 9);
-  startSender(new Transport({ reach }));
+  startSender(new Transport({ fetchPolicy }));
   await event("one");
   await eventually("it is given up", async () => (await store.deliveries.list("w", "dead", 9)).length === 1, { withinMs: 20_000 });
   expect(asked).toBe(1);

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { AppError, type Clock, type SandboxId, sandboxNotFound, type TeamId } from "@boxyard/core";
 import type { LifecycleEvent, LifecycleType, NewWebhook, WebhookChange } from "@boxyard/spec/platform";
 import { limitMet } from "../limit-met.ts";
-import type { Reach } from "../registry/reach.ts";
+import type { FetchPolicy } from "../registry/fetch-policy.ts";
 import type { DeliveryRecord, Store, StoreEvent, WebhookRecord } from "../store/index.ts";
 import { LifecycleEvents } from "./lifecycle.ts";
 import type { WebhookSender } from "./sender.ts";
@@ -10,7 +10,7 @@ import type { WebhookSender } from "./sender.ts";
 export interface WebhooksParts {
   readonly store: Store;
   readonly clock: Clock;
-  readonly reach: Reach;
+  readonly fetchPolicy: FetchPolicy;
   readonly sender: Pick<WebhookSender, "wake" | "known">;
 }
 
@@ -132,7 +132,7 @@ export class Webhooks {
     if (!url || !/^https?:$/.test(url.protocol)) throw refuse("must be an address that begins with https://");
     if (url.username !== "" || url.password !== "") throw refuse("must not hold a password; deliveries are signed");
     try {
-      this.parts.reach.checkName(url, url.host);
+      this.parts.fetchPolicy.checkName(url, url.host);
     } catch (error) {
       throw refuse((error as Error).message);
     }

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FakeDriver, makeTar } from "@boxyard/driver/fake";
 import type { PushEvent } from "@boxyard/spec/platform";
-import { parseImageReference, pushImage, Reach, Transport } from "../../registry/index.ts";
+import { FetchPolicy, parseImageReference, pushImage, Transport } from "../../registry/index.ts";
 import { NO_SETTINGS } from "../../registry/testing/no-settings.ts";
 import { startRegistry, type TestRegistry } from "../../registry/testing/registry-process.ts";
 import { BuildBench } from "../../testing/build-bench.ts";
@@ -49,7 +49,7 @@ async function seed(name: string): Promise<void> {
     image,
     images,
     credentials,
-    transport: new Transport({ reach: new Reach({ privateRegistries: ["127.0.0.1"] }) }),
+    transport: new Transport({ fetchPolicy: new FetchPolicy({ privateRegistries: ["127.0.0.1"] }) }),
     directory,
     signal,
   });

@@ -1,7 +1,7 @@
 import type { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
-import type { Events } from "../../events.ts";
+import type { EventLog } from "../../event-log.ts";
 import type { Metering } from "../../metrics/meters.ts";
 import type { Timings } from "../../prometheus/instruments.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
@@ -32,7 +32,7 @@ export interface EngineNeeds {
   readonly agent: AgentClient;
   readonly tokens: Tokens;
   readonly portLinks: PortLinks;
-  readonly events: Events;
+  readonly events: EventLog;
   readonly authorities: Authorities;
   readonly policies: DriverPolicies;
   /** Every sandbox that is not dead. The engine alone changes it; what limits sandboxes counts them in it. */

@@ -1,7 +1,7 @@
 import type { AgentClient } from "@boxyard/agent-client";
 import { atOnce, type Clock, Rounds, Semaphore } from "@boxyard/core";
 import type { ServerConfig } from "../../config.ts";
-import type { Events } from "../../events.ts";
+import type { EventLog } from "../../event-log.ts";
 import type { RouteTable } from "../../proxy/route-table.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Incarnation, Sandbox } from "../engine/sandbox.ts";
@@ -27,7 +27,7 @@ export interface LivenessParts {
   readonly engine: Pick<Engine, "sandboxes" | "end" | "inTurn">;
   readonly routes: RouteTable;
   readonly agent: Pick<AgentClient, "isHealthy">;
-  readonly events: Pick<Events, "unresponsive" | "responsive">;
+  readonly events: Pick<EventLog, "unresponsive" | "responsive">;
   readonly clock: Clock;
 }
 

@@ -6,17 +6,17 @@ import { Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
 import { orphans as orphansCheck } from "../../verbs/doctor.ts";
 
-const STRANGER = "i00000000000000000001";
+const ORPHAN = "i00000000000000000001";
 
 function loseStore({ config: { dataDir } }: TestServer): void {
   for (const name of readdirSync(dataDir)) if (name.startsWith("boxyard.db")) rmSync(join(dataDir, name));
 }
 
 /** Adds a running sandbox that no store has ever known. */
-function addStranger({ world }: Place, like: string): void {
+function addOrphan({ world }: Place, like: string): void {
   const spec = world.sandboxes.get(like)?.spec;
   if (!spec) throw new Error("no sandbox");
-  world.boot(world.make({ ...spec, sandboxId: STRANGER as SandboxId }, "fake"));
+  world.boot(world.make({ ...spec, sandboxId: ORPHAN as SandboxId }, "fake"));
 }
 
 /** A clock that is `ms` ahead of the system's. */
@@ -118,29 +118,29 @@ describe("a single sandbox that the store does not know", () => {
     const first = await place.boot();
     const { sandboxID } = await first.create();
     await place.crash(first);
-    addStranger(place, sandboxID);
+    addOrphan(place, sandboxID);
     const second = await place.boot();
     expect(second.server.adoption).toMatchObject({ adopted: 1, removed: 0, quarantined: 1 });
-    expect(place.world.sandboxes.get(STRANGER)?.frozen).toBe(true);
+    expect(place.world.sandboxes.get(ORPHAN)?.frozen).toBe(true);
     expect(place.world.sandboxes.get(sandboxID)?.frozen).toBe(false);
     const { dataDir } = second.config;
     const found = systemClock.now();
     expect(orphansCheck({ dataDir, orphanMinutes: 60 }, found)).toMatchObject({
       status: "warn",
-      found: expect.stringContaining(`${STRANGER} (removed in 60 min)`),
+      found: expect.stringContaining(`${ORPHAN} (removed in 60 min)`),
       fix: expect.stringContaining("--adopt-orphans"),
     });
     for (let round = 0; round < 3; round++) await second.server.sweep.once();
-    expect(place.world.sandboxes.has(STRANGER)).toBe(true);
+    expect(place.world.sandboxes.has(ORPHAN)).toBe(true);
     await place.crash(second);
 
     const third = await place.boot({ clock: later(59 * 60_000) });
     expect(third.server.adoption).toMatchObject({ quarantined: 1 });
-    expect(place.world.sandboxes.has(STRANGER)).toBe(true);
+    expect(place.world.sandboxes.has(ORPHAN)).toBe(true);
     await place.crash(third);
     const fourth = await place.boot({ clock: later(61 * 60_000) });
     await fourth.server.sweep.once();
-    expect(place.world.sandboxes.has(STRANGER)).toBe(false);
+    expect(place.world.sandboxes.has(ORPHAN)).toBe(false);
     await fourth.server.sweep.once();
     expect(orphansCheck({ dataDir, orphanMinutes: 60 }, found)).toMatchObject({ status: "ok" });
   });
@@ -149,16 +149,16 @@ describe("a single sandbox that the store does not know", () => {
     await using place = await new Place();
     const first = await place.boot();
     const { sandboxID } = await first.create();
-    addStranger(place, sandboxID);
+    addOrphan(place, sandboxID);
     await first.server.sweep.once();
-    expect(place.world.sandboxes.get(STRANGER)?.frozen).toBe(false);
+    expect(place.world.sandboxes.get(ORPHAN)?.frozen).toBe(false);
     await first.server.sweep.once();
-    expect(place.world.sandboxes.get(STRANGER)?.frozen).toBe(true);
+    expect(place.world.sandboxes.get(ORPHAN)?.frozen).toBe(true);
     await place.crash(first);
     const second = await place.boot({ orphans: "adopt" });
     expect(second.server.adoption).toMatchObject({ adopted: 2, quarantined: 0 });
-    expect(place.world.sandboxes.get(STRANGER)?.frozen).toBe(false);
-    expect(await health(second, STRANGER)).toBe(204);
+    expect(place.world.sandboxes.get(ORPHAN)?.frozen).toBe(false);
+    expect(await health(second, ORPHAN)).toBe(204);
     expect(orphansCheck({ dataDir: second.config.dataDir, orphanMinutes: 60 }, 0)).toMatchObject({ status: "ok" });
   });
 

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, isAppError } from "@boxyard/core";
-import type { Events, QuarantineCause } from "../../events.ts";
+import type { EventLog, QuarantineCause } from "../../event-log.ts";
 import type { PlacedHandle, Placement } from "../placement.ts";
 
 /** File of the data directory that holds the sandboxes in quarantine, each with the time of its first sight and the cause. */
@@ -10,7 +10,7 @@ const ORPHANS_FILE = "orphans.json";
 export interface QuarantineParts {
   readonly placement: Pick<Placement, "driverOf">;
   readonly clock: Clock;
-  readonly events: Events;
+  readonly events: EventLog;
   readonly dataDir: string;
   /** How long an orphan is kept. */
   readonly keepMs: number;

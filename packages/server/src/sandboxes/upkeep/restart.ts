@@ -1,5 +1,5 @@
 import { atOnce } from "@boxyard/core";
-import type { Events } from "../../events.ts";
+import type { EventLog } from "../../event-log.ts";
 import { isOfPool } from "../../pool-label.ts";
 import type { EndCause, SandboxRecord, Store } from "../../store/index.ts";
 import type { OrphanPolicy } from "../../store-identity.ts";
@@ -24,7 +24,7 @@ export interface RestartParts {
   readonly engine: Engine;
   readonly store: Store;
   readonly placement: Placement;
-  readonly events: Events;
+  readonly events: EventLog;
   readonly quarantine: Quarantine;
 }
 
@@ -114,7 +114,7 @@ async function adoptOne(
   { events }: RestartParts,
   record: SandboxRecord,
   ask: () => ReturnType<Engine["adopt"]>,
-  tell: Events["adopted"] = events.adopted.bind(events),
+  tell: EventLog["adopted"] = events.adopted.bind(events),
 ): Promise<EndCause | "adopted" | "later" | "damaged"> {
   const answer = await ask();
   if (answer.next === "running" || answer.next === "paused") {

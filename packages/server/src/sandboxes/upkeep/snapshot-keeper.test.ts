@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { FakeClock, type SandboxId, type TeamId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
-import { Events } from "../../events.ts";
+import { EventLog } from "../../event-log.ts";
 import { SqlStore } from "../../store/index.ts";
 import { SnapshotKeeper } from "./snapshot-keeper.ts";
 
@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 const keeperOf = () => {
-  const events = new Events(silentLogger, { add: () => {} } as never);
+  const events = new EventLog(silentLogger, { add: () => {} } as never);
   return new SnapshotKeeper({ snapshots: new FakeDriver(world).snapshots, store, events, clock, keepMs: KEEP_MS });
 };
 

@@ -1,12 +1,12 @@
 import { type Clock, SerialQueue } from "@boxyard/core";
-import type { Events } from "../../events.ts";
+import type { EventLog } from "../../event-log.ts";
 import type { CheckpointRecord, Store } from "../../store/index.ts";
 import type { Placement } from "../placement.ts";
 
 export interface SnapshotKeeperParts {
   readonly snapshots: Pick<Placement["snapshots"], "list" | "remove">;
   readonly store: Pick<Store, "checkpoints">;
-  readonly events: Events;
+  readonly events: EventLog;
   readonly clock: Clock;
   /** Milliseconds for which a snapshot is kept that the store does not know. */
   readonly keepMs: number;
@@ -33,7 +33,7 @@ export class SnapshotKeeper {
   private readonly parts: SnapshotKeeperParts;
   private readonly held = new Set<string>();
   /** Monotonic time at which an unknown snapshot was first seen. */
-  private readonly strangers = new Map<string, number>();
+  private readonly orphans = new Map<string, number>();
   /** Checkpoints that this server has removed. A capture that was given up may end after that: its snapshot is no stranger. */
   private readonly removed = new Set<string>();
   private readonly queue = new SerialQueue();
@@ -57,7 +57,7 @@ export class SnapshotKeeper {
         if (!this.held.has(checkpoint.id)) await this.remove(checkpoint);
       }
       await this.compare();
-      await this.removeStrangers();
+      await this.removeOrphans();
     });
   }
 
@@ -94,20 +94,20 @@ export class SnapshotKeeper {
     const there = (await snapshots.list()).map(({ id }) => id);
     const known = await store.checkpoints.takeOver(there);
     const unknown = new Set(there.filter((id) => !known.has(id)));
-    for (const id of this.strangers.keys()) if (!unknown.has(id)) this.strangers.delete(id);
+    for (const id of this.orphans.keys()) if (!unknown.has(id)) this.orphans.delete(id);
     for (const id of unknown) {
-      if (this.strangers.has(id)) continue;
+      if (this.orphans.has(id)) continue;
       const isOurs = this.removed.has(id);
-      this.strangers.set(id, isOurs ? now - keepMs : now);
+      this.orphans.set(id, isOurs ? now - keepMs : now);
       if (keepMs > 0 && !isOurs) events.snapshotKept(id, keepMs);
     }
     this.nextComparison = now + COMPARE_EVERY_MS;
   }
 
-  private async removeStrangers(): Promise<void> {
+  private async removeOrphans(): Promise<void> {
     const { clock, keepMs } = this.parts;
-    for (const [id, since] of this.strangers) {
-      if (clock.monotonic() - since >= keepMs && (await this.removeFromDriver(id))) this.strangers.delete(id);
+    for (const [id, since] of this.orphans) {
+      if (clock.monotonic() - since >= keepMs && (await this.removeFromDriver(id))) this.orphans.delete(id);
     }
   }
 }

@@ -17,7 +17,7 @@ const IDLE_MS = 1_000;
  * Snapshots of seeds that are ready to become volumes. The kernel makes a snapshot only after all written data is on the disk, which takes from
  * one millisecond to many. No create should wait for that, and above all not the server's only thread.
  */
-export class ReadyVolumes {
+export class ReadyDisks {
   private readonly directory: string;
   private readonly seeds: InodeSeeds;
   private readonly filling = new Map<number, Promise<void>>();

@@ -4,7 +4,7 @@ import { eventually } from "@boxyard/testkit";
 import { TEST_ID, TestFront } from "../testing/front.ts";
 import type { RawPeer } from "../testing/raw.ts";
 import type { Sleeper } from "./route-table.ts";
-import { Wakings } from "./wakings.ts";
+import { WakeQueue } from "./wake-queue.ts";
 
 /** Sandboxes that are awake when the test says so. */
 function sleeping(sandboxId: SandboxId = TEST_ID) {
@@ -15,16 +15,16 @@ function sleeping(sandboxId: SandboxId = TEST_ID) {
 
 test("one wake serves all requests that wait, and the next begins when it has ended", async () => {
   const { sleeper, wakes } = sleeping();
-  const wakings = new Wakings();
+  const wakeQueue = new WakeQueue();
   const heard: unknown[] = [];
-  const wait = () => wakings.wait(sleeper, (noRoom) => heard.push(noRoom?.reason));
+  const wait = () => wakeQueue.wait(sleeper, (noRoom) => heard.push(noRoom?.reason));
   const giveUp = [wait(), wait(), wait()][1];
-  expect([wakes.length, wakings.count(TEST_ID)]).toEqual([1, 3]);
+  expect([wakes.length, wakeQueue.count(TEST_ID)]).toEqual([1, 3]);
   giveUp?.();
-  expect(wakings.count(TEST_ID)).toBe(2);
+  expect(wakeQueue.count(TEST_ID)).toBe(2);
   wakes[0]?.(new AppError("unavailable", "full", { reason: "no_room" }));
   await eventually("they go on", () => heard.length === 2);
-  expect([heard, wakings.count(TEST_ID)]).toEqual([["no_room", "no_room"], 0]);
+  expect([heard, wakeQueue.count(TEST_ID)]).toEqual([["no_room", "no_room"], 0]);
   wait();
   expect(wakes).toHaveLength(2);
 });
@@ -53,10 +53,10 @@ describe("the front", () => {
     await last.includes(`"connectionLimit":${LIMIT},"details":{"limit":"connections","value":${LIMIT}}`);
     expect([last.received.split("\r\n", 1)[0], wakes.length]).toEqual(["HTTP/1.1 429 Too Many Requests", 1]);
     clients[0]?.reset();
-    const { wakings } = f.front as unknown as { wakings: Wakings };
-    await eventually("a place is free", () => wakings.count(TEST_ID) === LIMIT - 1);
+    const { wakeQueue } = f.front as unknown as { wakeQueue: WakeQueue };
+    await eventually("a place is free", () => wakeQueue.count(TEST_ID) === LIMIT - 1);
     clients[0] = await ask();
-    await eventually("the place is taken", () => wakings.count(TEST_ID) === LIMIT);
+    await eventually("the place is taken", () => wakeQueue.count(TEST_ID) === LIMIT);
     wakes[0]?.();
     await clients[1]?.includes("502 Bad Gateway");
     expect(wakes).toHaveLength(1);

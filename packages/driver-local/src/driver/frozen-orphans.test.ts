@@ -9,12 +9,12 @@ import type { LocalParts } from "../sandbox/parts.ts";
 import { LocalSandboxes } from "../sandbox/sandboxes.ts";
 import { DataPaths } from "../state/paths.ts";
 import { type LocalSandboxRecord, writeRecord } from "../state/record.ts";
-import { Remainders } from "./remainders.ts";
+import { FrozenOrphans } from "./frozen-orphans.ts";
 
 const ID = "i0123456789abcdefghij" as SandboxId;
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "boxyard-remainders-"));
+  directory = mkdtempSync(join(tmpdir(), "boxyard-frozenOrphans-"));
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
@@ -36,10 +36,10 @@ test("a sandbox that may be paused, while the pool is not mounted, is reported, 
   const record = { version: 1, sandboxId: ID, incarnation: 1, uidBase: 1, resources: {}, network: {}, labels: {}, lease: {} };
   await writeRecord(paths.state(ID), record as unknown as LocalSandboxRecord);
 
-  const remainders = new Remainders(parts, new LocalSandboxes(parts));
+  const frozenOrphans = new FrozenOrphans(parts, new LocalSandboxes(parts));
   wakeCache.add(ID, { incarnation: 1, bytes: 500, processes: [] });
   expect(await wakeCache.reclaim({ memoryBytes: 1, processes: 0 })).toBe(true);
-  await remainders.close();
-  const unmounted = { what: "remainder", error: expect.objectContaining({ reason: "pool_not_mounted" }) };
+  await frozenOrphans.close();
+  const unmounted = { what: "frozen orphan", error: expect.objectContaining({ reason: "pool_not_mounted" }) };
   expect(reported).toEqual([unmounted, unmounted]);
 });

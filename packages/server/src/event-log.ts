@@ -4,10 +4,10 @@ import type { SandboxLogs } from "./logs/sandbox-logs.ts";
 import type { BuildLogLevel, EndCause, PauseCause, PauseMode, SandboxRecord, StoreTrouble } from "./store/index.ts";
 
 /**
- * One method for each event of a sandbox; each writes one line to the server's log. Events that concern the owner and change no state also write
+ * One method for each event of a sandbox; each writes one line to the server's log. EventLog that concern the owner and change no state also write
  * a line to the sandbox's log, which gets changes of the state from the store's events. Environments, tokens and file contents are not logged.
  */
-export class Events {
+export class EventLog {
   private readonly logger: Logger;
 
   private readonly logs: SandboxLogs | undefined;

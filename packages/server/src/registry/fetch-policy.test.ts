@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Authenticator } from "./auth.ts";
 import { RegistryClient } from "./client.ts";
-import { type NameLookup, Reach, type ReachOptions } from "./reach.ts";
+import { FetchPolicy, type FetchPolicyOptions, type NameLookup } from "./fetch-policy.ts";
 import { Transport } from "./transport.ts";
 
 const { signal } = new AbortController();
@@ -13,9 +13,9 @@ const names =
   (table: Readonly<Record<string, readonly string[]>>): NameLookup =>
   async (host) =>
     table[host] ?? [];
-const reach = (options: ReachOptions = {}) => new Reach({ ownAddresses: () => ["203.0.113.50"], ...options });
+const reach = (options: FetchPolicyOptions = {}) => new FetchPolicy({ ownAddresses: () => ["203.0.113.50"], ...options });
 const refused = { code: "permission_denied", reason: "registry_not_allowed" };
-const addressesOf = (of: Reach, url: string, from?: string) => of.addressesOf(new URL(url), from ?? new URL(url).host, signal);
+const addressesOf = (of: FetchPolicy, url: string, from?: string) => of.addressesOf(new URL(url), from ?? new URL(url).host, signal);
 
 test.each([
   ...["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0.0.0.0", "10.1.2.3", "172.31.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254"],
@@ -138,8 +138,8 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** A `Reach` for which the address of this test's server is public. */
-class Lenient extends Reach {
+/** A `FetchPolicy` for which the address of this test's server is public. */
+class Lenient extends FetchPolicy {
   protected override isPublic(address: string): boolean {
     return address === "127.0.0.3" || super.isPublic(address);
   }
@@ -149,13 +149,13 @@ test("a connection goes to the address that was checked, whatever a later look-u
   let lookups = 0;
   // A hostile name server gives a public address for the check, and another one for the connection.
   const lookup: NameLookup = async () => (lookups++ === 0 ? ["127.0.0.3"] : ["127.0.0.1"]);
-  const transport = new Transport({ ca, reach: new Lenient({ lookup }) });
+  const transport = new Transport({ ca, fetchPolicy: new Lenient({ lookup }) });
   const url = new URL(`https://registry.test:${server.port}/v2/`);
   const get = (at = url) => transport.fetch(at, { signal, from: "registry.test" });
   expect(await (await get()).json()).toEqual({ token: "t" });
   expect([lookups, asked.at(-1)]).toEqual([1, `registry.test:${server.port} /v2/`]);
   await expect(get()).rejects.toMatchObject(refused);
-  const other = new Transport({ ca, reach: new Lenient({ lookup: async () => ["127.0.0.3"] }) });
+  const other = new Transport({ ca, fetchPolicy: new Lenient({ lookup: async () => ["127.0.0.3"] }) });
   await expect(other.fetch(new URL(`https://other.test:${server.port}/`), { signal, from: "other.test" })).rejects.toMatchObject({
     reason: "registry_unreachable",
     message: expect.stringContaining("ALTNAME"),
@@ -164,10 +164,10 @@ test("a connection goes to the address that was checked, whatever a later look-u
 });
 
 test("an address that refuses is followed by the next one", async () => {
-  const transport = new Transport({ ca, reach: new Lenient({ lookup: async () => ["127.0.0.3"] }) });
+  const transport = new Transport({ ca, fetchPolicy: new Lenient({ lookup: async () => ["127.0.0.3"] }) });
   const twice = new Transport({
     ca,
-    reach: new (class extends Lenient {
+    fetchPolicy: new (class extends Lenient {
       protected override isPublic() {
         return true;
       }
@@ -188,7 +188,7 @@ test.each([
 ])("a realm %s (%s) is not followed, with or without a login", async (realm) => {
   const before = asked.length;
   const lookup = names({ "registry.test": ["127.0.0.3"], "metadata.registry.test": ["169.254.169.254"], "elsewhere.test": ["127.0.0.3"] });
-  const transport = new Transport({ ca, reach: new Lenient({ lookup }) });
+  const transport = new Transport({ ca, fetchPolicy: new Lenient({ lookup }) });
   for (const login of [undefined, { username: "u", password: "p" }]) {
     const auth = new Authenticator("registry.test", login, transport);
     await expect(auth.answer("repository:x:pull", `Bearer realm="${realm}"`, signal)).rejects.toMatchObject({
@@ -200,7 +200,7 @@ test.each([
 
 test("a realm of the registry's own site, or one that the operator allows for it, gives the token", async () => {
   const lookup = names({ "auth.registry.test": ["127.0.0.3"], "registry.test": ["127.0.0.3"] });
-  const transport = (tokenServers: Record<string, string[]>) => new Transport({ ca, reach: new Lenient({ lookup, tokenServers }) });
+  const transport = (tokenServers: Record<string, string[]>) => new Transport({ ca, fetchPolicy: new Lenient({ lookup, tokenServers }) });
   const answer = (registry: string, pairs: Record<string, string[]>) =>
     new Authenticator(registry, undefined, transport(pairs)).answer(
       "s",

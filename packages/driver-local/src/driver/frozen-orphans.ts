@@ -12,13 +12,13 @@ import { TRIAL_OF, tryImage } from "./trial.ts";
  * Ends frozen processes of paused sandboxes that are not kept for a quick wake: those that an earlier server has left, and those that the wake cache
  * drops. Removes what a trial of an image has left, too.
  */
-export class Remainders {
+export class FrozenOrphans {
   private readonly parts: LocalParts;
   private readonly sandboxes: LocalSandboxes;
-  /** Resolves when the remainders of an earlier server have ended. */
+  /** Resolves when the frozen orphans of an earlier server have ended. */
   private readonly found: Promise<unknown>;
 
-  /** Begins to end the remainders of an earlier server. */
+  /** Begins to end the frozen orphans of an earlier server. */
   constructor(parts: LocalParts, sandboxes: LocalSandboxes) {
     this.parts = parts;
     this.sandboxes = sandboxes;
@@ -27,7 +27,7 @@ export class Remainders {
     this.found = Promise.all(ids.map((id) => this.end(id)));
   }
 
-  /** Drops the wake cache; resolves when no remainder is left. */
+  /** Drops the wake cache; resolves when no frozen orphan is left. */
   async close(): Promise<void> {
     await Promise.all([this.parts.wakeCache.close(), this.found]);
   }
@@ -38,7 +38,7 @@ export class Remainders {
    */
   private async end(sandboxId: SandboxId): Promise<void> {
     const { onUndoError } = this.parts;
-    await this.endInTurn(sandboxId).catch((error: unknown) => onUndoError("remainder", error));
+    await this.endInTurn(sandboxId).catch((error: unknown) => onUndoError("frozen orphan", error));
   }
 
   private endInTurn(sandboxId: SandboxId): Promise<void> {

@@ -8,7 +8,7 @@ import { isPublicAddress, plainAddress } from "./public-address.ts";
 /** Gives the addresses of a host name; none if the name does not exist. */
 export type NameLookup = (host: string) => Promise<readonly string[]>;
 
-export interface ReachOptions {
+export interface FetchPolicyOptions {
   /** Registries that may be on this machine or in a private network: `HOST` or `HOST:PORT`; with `http://` in front for one without TLS. */
   readonly privateRegistries?: readonly string[];
   /** Hosts that may give tokens for a registry, besides the hosts of its own site. */
@@ -27,15 +27,15 @@ export interface ReachOptions {
  * both could make the server fetch from networks that only this machine can reach. Allowed are public addresses with TLS, and what the operator
  * has listed.
  */
-export class Reach {
+export class FetchPolicy {
   private readonly listed: readonly ListedRegistry[];
   private readonly tokenServers: Readonly<Record<string, readonly string[]>>;
   private readonly proxy: ProxySettings;
   private readonly lookup: NameLookup;
   private readonly ownAddresses: () => readonly string[];
-  private readonly purpose: NonNullable<ReachOptions["purpose"]>;
+  private readonly purpose: NonNullable<FetchPolicyOptions["purpose"]>;
 
-  constructor(options: ReachOptions = {}) {
+  constructor(options: FetchPolicyOptions = {}) {
     this.listed = (options.privateRegistries ?? []).map(parseListed);
     this.tokenServers = options.tokenServers ?? {};
     this.proxy = options.proxy ?? { noProxy: "" };

@@ -5,7 +5,7 @@ import type { Sleeper } from "./route-table.ts";
 type GoOn = (noRoom: AppError | undefined) => void;
 
 /** Requests that wait for the resume of their sandboxes: one resume for all requests to a sandbox. A request that gives up is released. */
-export class Wakings {
+export class WakeQueue {
   private readonly waiting = new Map<string, Set<GoOn>>();
 
   /** How many requests wait for the sandbox. */
