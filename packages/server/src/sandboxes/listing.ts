@@ -1,6 +1,7 @@
-import { oldestFirst, type Page, type PageQuery, type Position, pageIn, reversed } from "../page.ts";
+import type { Page, PageQuery, Position } from "../page.ts";
 import type { SandboxRecord } from "../store/index.ts";
-import { type VisibleState, visibleState } from "./visible-state.ts";
+import { firstAtOrAfter, type Placed, type TeamOrder } from "./engine/start-order.ts";
+import type { VisibleState } from "./visible-state.ts";
 
 /** Which sandboxes a list shows, in which order, and which part of it. */
 export interface SandboxQuery extends PageQuery {
@@ -26,28 +27,56 @@ export interface SandboxPage extends Page<SandboxRecord> {
   readonly running: number;
 }
 
-/** The page of `records` that `query` describes; `idsFor` gives the ids of the templates that a name or id means. */
-export function pageOf(
-  records: readonly SandboxRecord[],
-  query: SandboxQuery,
-  idsFor: (template: string) => ReadonlySet<string>,
-): SandboxPage {
-  const { states, order, metadata = [], template, startedAfter = -Infinity } = query;
-  const templateIds = template === undefined ? undefined : idsFor(template);
-  const matching = records.filter((record) => {
-    const state = visibleState(record.state);
-    if (state === undefined || !states.has(state) || startOf(record) < startedAfter) return false;
-    return (templateIds?.has(record.templateId) ?? true) && metadata.every((filter) => hasMetadata(record, filter));
-  });
-  return {
-    ...pageIn(matching, ORDERS[order], positionOf, query),
-    running: matching.filter(({ state }) => visibleState(state) === "running").length,
-  };
+/** The page of a team's sandboxes that `query` describes; `idsFor` gives the ids of the templates that a name or id means. */
+export function pageOf(team: TeamOrder, query: SandboxQuery, idsFor: (template: string) => ReadonlySet<string>): SandboxPage {
+  const { placed, running } = narrowed(team, query, idsFor);
+  const { states, order, after, limit = Number.POSITIVE_INFINITY } = query;
+  const items: SandboxRecord[] = [];
+  let last: Placed | undefined;
+  let next: Position | undefined;
+  const step = order === "asc" ? 1 : -1;
+  for (let place = firstOf(placed, order, after); place >= 0 && place < placed.length; place += step) {
+    const one = placed[place] as Placed;
+    if (!states.has(one.isRunning ? "running" : "paused")) continue;
+    if (items.length >= limit) {
+      next = last && { at: last.at, id: last.id };
+      break;
+    }
+    items.push(one.sandbox.record);
+    last = one;
+  }
+  return { items, next, running: states.has("running") ? running : 0 };
 }
 
-const startOf = ({ startedAt, createdAt }: SandboxRecord) => startedAt ?? createdAt;
-const positionOf = (record: SandboxRecord): Position => ({ at: startOf(record), id: record.id });
-const ORDERS = { asc: oldestFirst, desc: reversed(oldestFirst) };
+/** Those of the team that match, in whatever state: the team's own order where everything does, which is not looked through then. */
+function narrowed(
+  team: TeamOrder,
+  { metadata = [], template, startedAfter }: SandboxQuery,
+  idsFor: (template: string) => ReadonlySet<string>,
+): TeamOrder {
+  if (metadata.length === 0 && template === undefined && startedAfter === undefined) return team;
+  const templateIds = template === undefined ? undefined : idsFor(template);
+  const placed: Placed[] = [];
+  let running = 0;
+  const { placed: all } = team;
+  for (let place = startedAfter === undefined ? 0 : firstAtOrAfter(all, { at: startedAfter, id: "" }); place < all.length; place++) {
+    const one = all[place] as Placed;
+    const { record } = one.sandbox;
+    if (templateIds && !templateIds.has(record.templateId)) continue;
+    if (!metadata.every((filter) => hasMetadata(record, filter))) continue;
+    placed.push(one);
+    if (one.isRunning) running++;
+  }
+  return { placed, running };
+}
+
+/** The place of the first one behind a position, in the order. */
+function firstOf(placed: readonly Placed[], order: "asc" | "desc", after: Position | undefined): number {
+  if (after === undefined) return order === "asc" ? 0 : placed.length - 1;
+  const place = firstAtOrAfter(placed, after);
+  if (order === "desc") return place - 1;
+  return placed[place]?.at === after.at && placed[place]?.id === after.id ? place + 1 : place;
+}
 
 const hasMetadata = ({ settings: { metadata } }: SandboxRecord, { keys, values }: MetadataFilter) =>
   keys.some((key) => Object.hasOwn(metadata, key) && values.includes(metadata[key] ?? ""));

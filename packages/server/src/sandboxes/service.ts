@@ -136,7 +136,7 @@ export class SandboxService {
   /** A page of a team's sandboxes that match `query`. */
   list(teamId: TeamId, query: SandboxQuery): SandboxPage {
     const { engine, templates } = this.parts;
-    return pageOf(engine.sandboxes.ofTeam(teamId), query, (template) => templates.idsFor(template));
+    return pageOf(engine.sandboxes.order.of(teamId), query, (template) => templates.idsFor(template));
   }
 
   /** Checks the lifetime that a request asks for; to be called before the sandbox is looked up. Throws `invalid_argument` when it is above the limit. */

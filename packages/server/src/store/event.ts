@@ -1,4 +1,5 @@
 import type { TeamId } from "@boxyard/core";
+import type { LifecycleType } from "@boxyard/spec/platform";
 import type { Actor } from "../actor.ts";
 
 export type EventTarget = "sandbox" | "template" | "build" | "tag" | "key" | "team" | "volume" | "checkpoint" | "secret" | "webhook";
@@ -15,10 +16,12 @@ export interface NewEvent {
   /** The old and the new values of what has changed, where they are known. */
   readonly before?: EventDetail;
   readonly after?: EventDetail;
+  /** What it is in the life of a user's sandbox. */
+  readonly life?: LifecycleType | undefined;
 }
 
 /** One change of the store. The event is written in the transaction of the change, so the store has both or none. */
-export interface StoreEvent extends NewEvent {
+export interface StoreEvent extends Omit<NewEvent, "life"> {
   /** Grows by one with each event. Events become visible in this order, without gaps. */
   readonly cursor: number;
   /** Wall time in milliseconds. */
@@ -33,6 +36,17 @@ export interface EventFilter {
   readonly targetId?: string;
 }
 
+/** A part of the events of sandboxes' lives. */
+export interface LivesQuery {
+  readonly offset: number;
+  readonly limit: number;
+  readonly oldestFirst: boolean;
+  /** All by default. */
+  readonly types?: readonly LifecycleType[] | undefined;
+  /** One sandbox alone. */
+  readonly targetId?: string | undefined;
+}
+
 /** The changes of the store, for readers that must not miss one: logs, audit, webhooks. */
 export interface EventStore {
   /** Events after a cursor, in order. The first has the cursor `after + 1`, unless retention has removed that event. */
@@ -41,6 +55,8 @@ export interface EventStore {
   readOf(teamId: TeamId, after: number, limit: number, filter?: EventFilter): Promise<StoreEvent[]>;
   /** Events of a team before a cursor, newest first. */
   readBackOf(teamId: TeamId, before: number, limit: number, filter?: EventFilter): Promise<StoreEvent[]>;
+  /** Events of the lives of a team's sandboxes, as long as the store has the sandboxes' records. */
+  livesOf(teamId: TeamId, query: LivesQuery): Promise<StoreEvent[]>;
   /** Calls `listener` after each commit of this process that wrote events, with their actions; the returned function ends that. */
   subscribe(listener: (actions: readonly string[]) => void): () => void;
   /** The cursor of the newest event; 0 if there was none. */

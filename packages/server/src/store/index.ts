@@ -4,6 +4,7 @@ export type { DeliveryRecord, NewDelivery } from "./delivery-rows.ts";
 export * from "./event.ts";
 export type { IdempotencyRecord } from "./idempotency-rows.ts";
 export { LeaseRows, type Owner } from "./lease-rows.ts";
+export { lifecycleOf } from "./life.ts";
 export type * from "./metric-store.ts";
 export * from "./records.ts";
 export { prepareForReplicas, SHARED_NODE } from "./replica-store.ts";

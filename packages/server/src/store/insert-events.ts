@@ -13,7 +13,7 @@ const INSERTED_AT_ONCE = 500;
 export async function insertEvents(tx: SQL, events: readonly NewEvent[], actor: Actor, at: number): Promise<void> {
   const [row] = (await tx`UPDATE event_counter SET last = last + ${events.length} RETURNING last`) as Row[];
   const first = num(row?.last) - events.length + 1;
-  const rows = events.map(({ action, targetId, teamId, before, after }, index) => ({
+  const rows = events.map(({ action, targetId, teamId, before, after, life }, index) => ({
     cursor: first + index,
     at,
     actor: actor.kind === "key" ? `key:${actor.id}` : actor.kind,
@@ -23,6 +23,7 @@ export async function insertEvents(tx: SQL, events: readonly NewEvent[], actor: 
     team_id: (teamId ?? null) as string | null,
     old_values: detailText(before),
     new_values: detailText(after),
+    life: life ?? null,
   }));
   for (let done = 0; done < rows.length; done += INSERTED_AT_ONCE)
     await tx`INSERT INTO events ${tx(rows.slice(done, done + INSERTED_AT_ONCE))}`;

@@ -44,9 +44,14 @@ export async function makeStoreBeforeTeams(sql: SQL, node: string): Promise<void
   await sql`INSERT INTO sandbox_logs ${sql(line)}`;
   const volume = { id: "v1", team_id: TEAM, node, name: "data", state: "ready", size_bytes: 1024, created_at: 7 };
   await sql`INSERT INTO volumes ${sql(volume)}`;
-  const event = { cursor: 1, at: 11, actor: "key:k1", action: "sandbox.running", target_id: "paused", team_id: TEAM };
-  await sql`INSERT INTO events ${sql(event)}`;
-  await sql`UPDATE event_counter SET last = 1`;
+  const from = (state: string) => ({ old_values: JSON.stringify({ state }) });
+  const by = { at: 11, actor: "key:k1", team_id: TEAM };
+  await sql`INSERT INTO events ${sql({ ...by, cursor: 1, action: "sandbox.running", target_id: "paused", ...from("creating") })}`;
+  await sql`INSERT INTO events ${sql({ ...by, cursor: 2, action: "sandbox.pausing", target_id: "paused", ...from("running") })}`;
+  await sql`INSERT INTO events ${sql({ ...by, cursor: 3, action: "sandbox.paused", target_id: "paused", ...from("pausing") })}`;
+  await sql`INSERT INTO events ${sql({ ...by, cursor: 4, action: "sandbox.dead", target_id: "ended", ...from("killing") })}`;
+  await sql`INSERT INTO events ${sql({ ...by, cursor: 5, action: "sandbox.dead", target_id: "removed long ago", ...from("killing") })}`;
+  await sql`UPDATE event_counter SET last = 5`;
 }
 
 /** Checks that the store has everything of `makeStoreBeforeTeams`, as the team's, and that the key may do what it could. */
@@ -79,9 +84,15 @@ export async function expectTeamHasAll(store: Store): Promise<void> {
   expect(log.map(({ message }) => message)).toEqual(["Sandbox paused"]);
   expect(await store.volumes.list()).toMatchObject([{ id: "v1", teamId: TEAM, name: "data" }]);
   const events = await store.events.readOf(TEAM, 0, 9, { action: "sandbox" });
-  expect(events.map(({ cursor, targetId }) => [cursor, targetId])).toEqual([[1, "paused"]]);
+  expect(events.map(({ cursor, targetId }) => [cursor, targetId])).toEqual([
+    ...[1, 2, 3].map((cursor) => [cursor, "paused"]),
+    [4, "ended"],
+    [5, "removed long ago"],
+  ]);
+  const lives = await store.events.livesOf(TEAM, { offset: 0, limit: 9, oldestFirst: true });
+  expect(lives.map(({ cursor }) => cursor)).toEqual([1, 3, 4]);
   // What is written now goes on behind what was there.
   expect(await store.teams.holdings(TEAM)).toMatchObject({ sandboxes: 1, templates: 1, volumes: 1 });
   await store.teams.add("second", "Second");
-  expect(await store.events.newest()).toBe(2);
+  expect(await store.events.newest()).toBe(6);
 }

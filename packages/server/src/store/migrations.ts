@@ -1,4 +1,5 @@
 import type { SQL } from "bun";
+import { markLives } from "./life.ts";
 import { adoptCheckpoints } from "./migrate-checkpoints.ts";
 
 export interface Migration {
@@ -263,5 +264,15 @@ export const MIGRATIONS: readonly Migration[] = [
       "CREATE INDEX webhook_deliveries_due ON webhook_deliveries (state, due_at)",
       "CREATE INDEX webhook_deliveries_of ON webhook_deliveries (webhook_id, state, cursor)",
     ],
+  },
+  {
+    version: 22,
+    name: "events of sandboxes' lives",
+    statements: [
+      // What an event is in the life of a user's sandbox whose record is there (`life.ts`).
+      "ALTER TABLE events ADD COLUMN life TEXT",
+      "CREATE INDEX events_by_life ON events (team_id, life, cursor) WHERE life IS NOT NULL",
+    ],
+    work: markLives,
   },
 ];

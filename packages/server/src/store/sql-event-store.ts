@@ -1,6 +1,7 @@
 import type { TeamId } from "@boxyard/core";
+import { LIFECYCLE_TYPES } from "@boxyard/spec/platform";
 import { type Actor, SERVER } from "../actor.ts";
-import type { EventDetail, EventFilter, EventStore, StoreEvent } from "./event.ts";
+import type { EventDetail, EventFilter, EventStore, LivesQuery, StoreEvent } from "./event.ts";
 import type { Session } from "./session.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
@@ -92,6 +93,39 @@ export class SqlEventStore implements EventStore {
   /** The action itself, or those of a kind of target that the team has events of. */
   private async actionsLike(teamId: TeamId, wanted: string): Promise<string[]> {
     return wanted.includes(".") ? [wanted] : (await this.actionsOf(teamId)).filter((action) => action.startsWith(`${wanted}.`));
+  }
+
+  async livesOf(teamId: TeamId, { offset, limit, oldestFirst, types = LIFECYCLE_TYPES, targetId }: LivesQuery): Promise<StoreEvent[]> {
+    const { sql } = this.session;
+    if (targetId !== undefined) {
+      const lives = sql([...types, ""]);
+      const ofOne = oldestFirst
+        ? await sql`SELECT * FROM events WHERE target_id = ${targetId} AND team_id = ${teamId} AND life IN ${lives}
+            ORDER BY cursor LIMIT ${limit} OFFSET ${offset}`
+        : await sql`SELECT * FROM events WHERE target_id = ${targetId} AND team_id = ${teamId} AND life IN ${lives}
+            ORDER BY cursor DESC LIMIT ${limit} OFFSET ${offset}`;
+      return (ofOne as Row[]).map(eventOf);
+    }
+    const cursors = await this.cursorsOfLives(teamId, { offset, limit, oldestFirst, types });
+    if (cursors.length === 0) return [];
+    const rows = (await sql`SELECT * FROM events WHERE cursor IN ${sql(cursors)} ORDER BY cursor`) as Row[];
+    return (oldestFirst ? rows : rows.reverse()).map(eventOf);
+  }
+
+  /** Each type is a part of the index that is in order: the database merges them, and reads no more than it skips and gives. */
+  private async cursorsOfLives(team: TeamId, { offset, limit, oldestFirst, types }: LivesQuery): Promise<number[]> {
+    const { sql } = this.session;
+    const [a, b, c, d, e, f] = LIFECYCLE_TYPES.map((type) => (types?.includes(type) ? type : ""));
+    const rows = oldestFirst
+      ? await sql`SELECT cursor FROM events WHERE team_id = ${team} AND life = ${a} UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${b}
+          UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${c} UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${d}
+          UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${e} UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${f}
+          ORDER BY cursor LIMIT ${limit} OFFSET ${offset}`
+      : await sql`SELECT cursor FROM events WHERE team_id = ${team} AND life = ${a} UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${b}
+          UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${c} UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${d}
+          UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${e} UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${f}
+          ORDER BY cursor DESC LIMIT ${limit} OFFSET ${offset}`;
+    return (rows as Row[]).map((row) => num(row.cursor));
   }
 
   subscribe(listener: (actions: readonly string[]) => void): () => void {

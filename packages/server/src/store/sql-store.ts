@@ -4,6 +4,7 @@ import { CheckpointRows } from "./checkpoint-rows.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
 import { claimKey, type IdempotencyRecord } from "./idempotency-rows.ts";
 import { KeyRows } from "./key-rows.ts";
+import { lifecycleOf } from "./life.ts";
 import { migrate } from "./migrate.ts";
 import { OperationRows } from "./operation-rows.ts";
 import type { SandboxRecord } from "./records.ts";
@@ -186,8 +187,12 @@ export class SqlStore implements Store {
   }
 
   async getSandbox(id: SandboxId): Promise<SandboxRecord | undefined> {
-    const [row] = await this.session.sql`SELECT * FROM sandboxes WHERE id = ${id}`;
-    return row ? sandboxOf(row, this.sealing, this.node) : undefined;
+    return (await this.getSandboxes([id]))[0];
+  }
+
+  async getSandboxes(ids: readonly SandboxId[]): Promise<SandboxRecord[]> {
+    const rows = (await this.session.sql`SELECT * FROM sandboxes WHERE id IN ${this.session.sql([...ids, ""] as string[])}`) as Row[];
+    return rows.map((row) => sandboxOf(row, this.sealing, this.node));
   }
 
   async listLiving(): Promise<SandboxRecord[]> {
@@ -204,7 +209,13 @@ export class SqlStore implements Store {
       if (!row) return false;
       if (text(row.owner) === "pool") return true;
       const detail = changedDetail(change, before ?? (from.length === 1 && from[0] ? { state: from[0] } : {}));
-      tx.record({ action: `sandbox.${change.state ?? "changed"}`, targetId: id, teamId: text(row.team_id) as TeamId, ...detail });
+      const event = {
+        action: `sandbox.${change.state ?? "changed"}`,
+        targetId: id,
+        teamId: text(row.team_id) as TeamId,
+        ...detail,
+      } as const;
+      tx.record(text(row.owner) === "user" ? { ...event, life: lifecycleOf(event) } : event);
       return true;
     });
   }
@@ -219,7 +230,8 @@ export class SqlStore implements Store {
       const about = { targetId: record.id, teamId };
       tx.record({ action: "sandbox.creating", ...about, after: insertedDetail({ ...record, state: "creating" }) });
       const change = { state, endAt, ...(startedAt !== undefined && { startedAt }) };
-      tx.record({ action: `sandbox.${state}`, ...about, ...changedDetail(change, { state: "creating" }) });
+      const event = { action: `sandbox.${state}`, ...about, ...changedDetail(change, { state: "creating" }) } as const;
+      tx.record({ ...event, life: lifecycleOf(event) });
       return true;
     });
   }
@@ -260,6 +272,7 @@ export class SqlStore implements Store {
       const ids = tx.sql(rows.map(({ id }) => text(id)));
       await tx.sql`DELETE FROM sandbox_logs WHERE sandbox_id IN ${ids}`;
       await tx.sql`DELETE FROM metric_chunks WHERE series IN ${ids}`;
+      await tx.sql`UPDATE events SET life = NULL WHERE target_id IN ${ids} AND life IS NOT NULL`;
       await tx.sql`DELETE FROM sandboxes WHERE id IN ${ids}`;
       // The end of a dead sandbox has its event already.
       for (const { id, state, node, team_id: team } of rows.filter((row) => text(row.state) !== "dead")) {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type Clock, newSandboxId, type TeamId } from "@boxyard/core";
 import { checkpointRowsContract } from "./checkpoint-rows-contract.ts";
 import { eventStoreContract } from "./event-store-contract.ts";
+import { livesContract } from "./lives-contract.ts";
 import { metricStoreContract } from "./metric-store-contract.ts";
 import { operationRowsContract } from "./operation-rows-contract.ts";
 import { poolRowsContract } from "./pool-rows-contract.ts";
@@ -213,6 +214,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
     });
 
     templateStoreContract(() => store);
+    livesContract(() => store);
     eventStoreContract(
       () => store,
       async (clock) => {

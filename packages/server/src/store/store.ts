@@ -87,6 +87,8 @@ export interface Store {
   insertSandbox(record: SandboxRecord): Promise<void>;
   /** The record of a sandbox of any node; undefined if there is none. */
   getSandbox(id: SandboxId): Promise<SandboxRecord | undefined>;
+  /** The same for some hundreds at once, in any order; without those that there are none of. */
+  getSandboxes(ids: readonly SandboxId[]): Promise<SandboxRecord[]>;
   /** Every sandbox of this node that is not dead. */
   listLiving(): Promise<SandboxRecord[]>;
   /**

@@ -1,35 +1,24 @@
 import { createHash } from "node:crypto";
 import type { SandboxId } from "@boxyard/core";
 import type { LifecycleEvent, LifecycleType } from "@boxyard/spec/platform";
-import { resourcesOf, type SandboxRecord, type Store, type StoreEvent } from "../store/index.ts";
+import { lifecycleOf, resourcesOf, type SandboxRecord, type Store, type StoreEvent } from "../store/index.ts";
 
 /** Larger metadata are left out of an event. */
 const MAX_METADATA_BYTES = 4096;
-/** Changes of a record that are none of the sandbox for its owner. */
-const INNER: ReadonlySet<string> = new Set(["checkpointId", "usage", "owner"]);
-
-/** What an event is in the life of a sandbox; undefined for most events. */
-export function lifecycleOf({ action, before, after }: StoreEvent): LifecycleType | undefined {
-  const from = before?.state;
-  if (action === "sandbox.running") {
-    if (from === "creating") return "sandbox.lifecycle.created";
-    if (from === "resuming") return "sandbox.lifecycle.resumed";
-    return from === "snapshotting" ? "sandbox.lifecycle.checkpointed" : undefined;
-  }
-  if (action === "sandbox.paused") return from === "pausing" ? "sandbox.lifecycle.paused" : undefined;
-  // A sandbox that could not be made was none for its owner.
-  if (action === "sandbox.dead") return after?.reason === "create_failed" ? undefined : "sandbox.lifecycle.killed";
-  if (action !== "sandbox.changed") return undefined;
-  return Object.keys(after ?? {}).some((name) => !INNER.has(name)) ? "sandbox.lifecycle.updated" : undefined;
-}
-
 /** Makes lifecycle events of the store's events, and looks up each sandbox once. */
 export class LifecycleEvents {
-  private readonly store: Pick<Store, "getSandbox">;
+  private readonly store: Pick<Store, "getSandbox" | "getSandboxes">;
   private readonly records = new Map<string, Promise<SandboxRecord | undefined>>();
 
-  constructor(store: Pick<Store, "getSandbox">) {
+  constructor(store: Pick<Store, "getSandbox" | "getSandboxes">) {
     this.store = store;
+  }
+
+  /** The lifecycle events of some hundreds of events. */
+  async ofAll(events: readonly StoreEvent[]): Promise<LifecycleEvent[]> {
+    const ids = [...new Set(events.map(({ targetId }) => targetId as SandboxId))];
+    for (const record of await this.store.getSandboxes(ids)) this.records.set(record.id, Promise.resolve(record));
+    return (await Promise.all(events.map((event) => this.of(event)))).filter((event) => event !== undefined);
   }
 
   /** The lifecycle event of an event; undefined where it is none, or the sandbox is not a user's, or its record was removed. */

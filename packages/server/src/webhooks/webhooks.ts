@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { AppError, type Clock, type SandboxId, sandboxNotFound, type TeamId } from "@boxyard/core";
-import type { LifecycleEvent, LifecycleType, NewWebhook, WebhookChange } from "@boxyard/spec/platform";
+import type { LifecycleEvent, NewWebhook, WebhookChange } from "@boxyard/spec/platform";
 import { limitMet } from "../limit-met.ts";
 import type { FetchPolicy } from "../registry/fetch-policy.ts";
-import type { DeliveryRecord, Store, StoreEvent, WebhookRecord } from "../store/index.ts";
+import type { DeliveryRecord, LivesQuery, Store, WebhookRecord } from "../store/index.ts";
 import { LifecycleEvents } from "./lifecycle.ts";
 import type { WebhookSender } from "./sender.ts";
 
@@ -19,18 +19,9 @@ export interface WebhookState extends WebhookRecord {
   readonly dead: number;
 }
 
-export interface LifecycleQuery {
-  readonly offset: number;
-  readonly limit: number;
-  readonly oldestFirst: boolean;
-  readonly types?: readonly LifecycleType[] | undefined;
-}
+export type LifecycleQuery = Omit<LivesQuery, "targetId">;
 
 const MAX_WEBHOOKS = 20;
-/** Events that one look reads, and that one request looks at. */
-const BATCH = 500;
-const MAX_SCANNED = 50_000;
-const BEHIND_ALL = Number.MAX_SAFE_INTEGER;
 
 /** The webhooks of teams, and the events of their sandboxes' lives. Webhooks of other teams are `not_found`. */
 export class Webhooks {
@@ -102,29 +93,19 @@ export class Webhooks {
     return resent;
   }
 
-  /** Events of sandboxes' lives: of one sandbox, or of all of the team. Throws `not_found` for a sandbox of which the team has no event. */
+  /** Events of sandboxes' lives: of one sandbox, or of all of the team. Throws `not_found` for a sandbox of which the team has neither event nor record. */
   async lifecycle(teamId: TeamId, sandboxId: SandboxId | undefined, query: LifecycleQuery): Promise<LifecycleEvent[]> {
-    const { events } = this.parts.store;
-    const lifecycle = new LifecycleEvents(this.parts.store);
-    const filter = { action: "sandbox", ...(sandboxId !== undefined && { targetId: sandboxId as string }) };
-    if (sandboxId !== undefined && (await events.readOf(teamId, 0, 1, filter)).length === 0) throw sandboxNotFound(sandboxId);
-    const found: LifecycleEvent[] = [];
-    let cursor = query.oldestFirst ? 0 : BEHIND_ALL;
-    for (let scanned = 0; scanned < MAX_SCANNED; ) {
-      const some: StoreEvent[] = query.oldestFirst
-        ? await events.readOf(teamId, cursor, BATCH, filter)
-        : await events.readBackOf(teamId, cursor, BATCH, filter);
-      for (const event of some) {
-        const made = await lifecycle.of(event);
-        if (made && (query.types === undefined || query.types.includes(made.type))) found.push(made);
-        if (found.length === query.offset + query.limit) return found.slice(query.offset);
-      }
-      const last = some.at(-1);
-      if (!last || some.length < BATCH) break;
-      cursor = last.cursor;
-      scanned += some.length;
-    }
-    return found.slice(query.offset);
+    const { store } = this.parts;
+    if (sandboxId !== undefined && !(await this.hasKnown(teamId, sandboxId))) throw sandboxNotFound(sandboxId);
+    return new LifecycleEvents(store).ofAll(await store.events.livesOf(teamId, { ...query, targetId: sandboxId }));
+  }
+
+  /** A sandbox may live longer than its events are kept, and its events may be kept longer than its record. */
+  private async hasKnown(teamId: TeamId, targetId: SandboxId): Promise<boolean> {
+    const { store } = this.parts;
+    if ((await store.events.readOf(teamId, 0, 1, { action: "sandbox", targetId })).length > 0) return true;
+    const record = await store.getSandbox(targetId);
+    return record?.teamId === teamId && record.owner.kind === "user";
   }
 
   private checkUrl(text: string): void {

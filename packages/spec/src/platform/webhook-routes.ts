@@ -6,7 +6,7 @@ import { body, errors, json, none, operation, pageSize, pathParam } from "./rout
 
 const tags = ["Webhooks"];
 
-const LIFECYCLE_TYPES = [
+export const LIFECYCLE_TYPES = [
   "sandbox.lifecycle.created",
   "sandbox.lifecycle.updated",
   "sandbox.lifecycle.paused",

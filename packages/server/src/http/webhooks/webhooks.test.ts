@@ -81,6 +81,16 @@ test("a sandbox's life is told in the contract's form, signed, and listed", asyn
   await until("nothing is left to send", async () => (await s.call("GET", "/events/webhooks")).body[0].waiting === 0);
 });
 
+test("the list of the lives of a sandbox that is older than the events that are kept is empty, and the sandbox is no other team's", async () => {
+  const { sandboxID } = await s.create();
+  const { store } = s.server.context;
+  await store.events.prune(Date.now() + 60_000, 0);
+  const { status, body } = await s.call("GET", `/events/sandboxes/${sandboxID}`);
+  expect([status, body]).toEqual([200, []]);
+  const { headers } = await s.team("stranger");
+  expect((await s.call("GET", `/events/sandboxes/${sandboxID}`, undefined, headers)).status).toBe(404);
+});
+
 test("each delivery has the contract's signature, and one of its own that covers the time", async () => {
   await create({ events: ["secret"] });
   await addSecret("one");

@@ -4,10 +4,13 @@ import { sandboxNotFound, sandboxReplaced } from "../problems.ts";
 import { visibleState } from "../visible-state.ts";
 import { SandboxNames } from "./names.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { StartOrder } from "./start-order.ts";
 
 /** Every sandbox that is not dead, in memory. */
 export class LivingSandboxes {
   readonly names = new SandboxNames();
+  /** Those that lists show. */
+  readonly order = new StartOrder();
   private readonly byId = new Map<SandboxId, Sandbox>();
 
   get size(): number {
@@ -81,10 +84,15 @@ export class LivingSandboxes {
     if (sandbox.isEnding) this.names.ended(sandbox);
     else if (sandbox.record.name !== undefined) this.names.take(sandbox, sandbox.record.name);
     this.byId.set(sandbox.id, sandbox);
+    sandbox.onRecord = () => this.order.follow(sandbox);
+    this.order.follow(sandbox);
   }
 
   remove(id: SandboxId): void {
+    const sandbox = this.byId.get(id);
+    if (sandbox) sandbox.onRecord = undefined;
     this.byId.delete(id);
+    this.order.drop(id);
   }
 }
 

@@ -31,7 +31,8 @@ export class Incarnation {
  * the same record. Only the engine changes the two.
  */
 export class Sandbox {
-  record: SandboxRecord;
+  /** Called after each change of the record. */
+  onRecord: (() => void) | undefined;
   /** Undefined while no process of the sandbox runs: paused, or being removed. */
   incarnation: Incarnation | undefined;
   readonly queue = new SerialQueue();
@@ -59,16 +60,26 @@ export class Sandbox {
   readonly driver: SandboxDriver;
   private readonly waiting = new Set<() => void>();
   private readonly interruption = new AbortController();
+  private current: SandboxRecord;
 
   /** `isStored`: the record comes from the store; a new one is inserted by its first transition. */
   constructor(record: SandboxRecord, driver: SandboxDriver, isStored: boolean) {
-    this.record = record;
+    this.current = record;
     this.storedStates = isStored ? [record.state] : undefined;
     this.driver = driver;
   }
 
+  get record(): SandboxRecord {
+    return this.current;
+  }
+
+  set record(record: SandboxRecord) {
+    this.current = record;
+    this.onRecord?.();
+  }
+
   get id() {
-    return this.record.id;
+    return this.current.id;
   }
 
   get state(): SandboxState {
