@@ -1,5 +1,6 @@
 import type { Clock, StepObserver } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import type { NetworkShares } from "./network/shares.ts";
 import type { Reserve } from "./reserve-for-machine.ts";
 import type { RuntimeName } from "./runtime/dialect.ts";
 
@@ -13,6 +14,8 @@ export interface LocalDriverConfig {
   readonly maxOpenFiles?: number;
   /** Bytes a second that each sandbox may read from the disk, and that it may write (`BOXYARD_DISK_BANDWIDTH`); no bound by default. */
   readonly diskBandwidth?: number;
+  /** What each sandbox may take of the network (`BOXYARD_NETWORK_*`); `DEFAULT_SHARES` by default. */
+  readonly networkShares?: NetworkShares;
   /** The sandboxes' address range, when the operator set one (`BOXYARD_NETWORK`): the driver then chooses no other when it is in use. */
   readonly network?: string;
   /**

@@ -51,9 +51,9 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
 
 /** Two data directories may have the same range, since claims end at a reboot: the first to open uses it, the other chooses again. */
 async function openNetworkOf(config: LocalDriverConfig, { instance, network }: InstanceFile, triesLeft = 3): Promise<SandboxNetworks> {
-  const { dataDir, logger, clock } = config;
+  const { dataDir, logger, clock, trust, networkShares: shares } = config;
   try {
-    const optional = { ...(clock && { clock }), ...(config.trust && { trust: config.trust }) };
+    const optional = { ...(clock && { clock }), ...(trust && { trust }), ...(shares && { shares }) };
     const opened = await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...optional });
     // From now on the kernel knows the range; the claim is for the time without a server.
     await claimRange(dataDir, () => network).catch((error: unknown) =>

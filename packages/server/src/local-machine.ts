@@ -41,12 +41,13 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     openDriver: async (logger, { ending } = { ending: false }) => {
       await completeSetup(settings());
       const trust = () => serverAuthorities(settings());
-      const { dataDir, network, runtime, reserve, maxOpenFiles, diskBandwidth, wakeCache } = settings();
+      const { dataDir, network, runtime, reserve, maxOpenFiles, diskBandwidth, networkShares, wakeCache } = settings();
       return openLocalDriver({
         dataDir: dataDir,
         logger,
         trust,
         ending,
+        ...(networkShares && { networkShares }),
         ...(network && { network }),
         ...(runtime && { runtime }),
         ...(reserve && { reserve }),

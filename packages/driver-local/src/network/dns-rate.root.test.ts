@@ -8,6 +8,7 @@ import { runCommand } from "../sys/run.ts";
 import { type Lab, openLab, type StandIn } from "./lab/lab.ts";
 import { openNetwork } from "./open-network.ts";
 import { DNS_RATE } from "./rules.ts";
+import { DEFAULT_SHARES } from "./shares.ts";
 
 const GATEWAY = "10.219.0.1";
 const AF_INET = 2;
@@ -70,13 +71,13 @@ test("a sandbox that asks rarely loses no question, however many others ask as f
   const { sandbox: modest, address } = await plugIn("imodest");
   const accepted = await countAccepted(address);
   // Together more than all may ask in a second; each sends no more than it alone may send.
-  expect(greedy.length * 2 * DNS_RATE.perSandbox).toBeGreaterThan(2 * DNS_RATE.total);
+  expect(greedy.length * 2 * DEFAULT_SHARES.questions).toBeGreaterThan(2 * DNS_RATE.total);
   for (const sandbox of greedy) {
-    flood(sandbox, 2 * DNS_RATE.perSandbox);
+    flood(sandbox, 2 * DEFAULT_SHARES.questions);
     flood(modest, 1);
   }
   expect(await accepted()).toBe(greedy.length);
   // But a flood of its own is limited.
-  flood(modest, 20 * DNS_RATE.perSandbox);
-  expect(await accepted()).toBeLessThan(10 * DNS_RATE.perSandbox);
+  flood(modest, 20 * DEFAULT_SHARES.questions);
+  expect(await accepted()).toBeLessThan(10 * DEFAULT_SHARES.questions);
 }, 60_000);

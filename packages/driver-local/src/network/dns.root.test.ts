@@ -9,7 +9,7 @@ import { frame } from "./dns/exchange.ts";
 import { type Lab, openLab, type StandIn } from "./lab/lab.ts";
 import { type NameServer, startNameServer } from "./lab/name-server.ts";
 import { openNetwork } from "./open-network.ts";
-import { DNS_RATE } from "./rules.ts";
+import { DEFAULT_SHARES } from "./shares.ts";
 
 /** The name server of the sandboxes, asked from inside. A test server on a loopback address plays the machine's own name server. */
 
@@ -205,7 +205,7 @@ describe("over UDP", () => {
     const replies = await ask(online, many, many.length, 1000);
     const seconds = (performance.now() - startedAt) / 1000;
     expect(replies.length).toBeGreaterThan(100);
-    expect(replies.length).toBeLessThanOrEqual((2 + seconds) * DNS_RATE.perSandbox);
+    expect(replies.length).toBeLessThanOrEqual((2 + seconds) * DEFAULT_SHARES.questions);
     await eventually("its share is free again", () => resolves());
   });
 });

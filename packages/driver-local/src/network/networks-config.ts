@@ -1,5 +1,6 @@
 import type { Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
+import type { NetworkShares } from "./shares.ts";
 
 export interface NetworksConfig {
   /** 8 hex digits, from instance.json. */
@@ -14,6 +15,8 @@ export interface NetworksConfig {
   readonly runDirectory?: string;
   /** File with the machine's name servers; default `/etc/resolv.conf`. */
   readonly resolvConf?: string;
+  /** What each sandbox may take of the network; `DEFAULT_SHARES` by default. */
+  readonly shares?: NetworkShares;
   /** How many connections the machine can track; default: the kernel's limit. */
   readonly mostTracked?: number;
   /** Certificates of the authorities by which servers are verified where TLS is opened, in PEM form; default: those that Bun brings. */

@@ -292,7 +292,7 @@ export class Networks implements SandboxNetworks {
       this.unclaimed.delete(address);
       this.pool.release(address);
     }
-    await ensureRules(kernel, plan, forwarding, facts);
+    await ensureRules(kernel, plan, forwarding, facts, config.shares);
     await this.mendLists();
     await this.forwarder.mend();
   }

@@ -43,7 +43,7 @@ export async function openNetwork(config: NetworksConfig): Promise<SandboxNetwor
     const facts = readMachine(kernel.machine, plan.hostGroup, config.mostTracked);
     ensureUplink(kernel, plan, facts.mtu);
     const forwarding = new Forwarding(runDirectory);
-    await ensureRules(kernel, plan, forwarding, facts);
+    await ensureRules(kernel, plan, forwarding, facts, config.shares);
     const authority = await EdgeAuthority.open(config.stateDirectory, `Boxyard sandboxes ${config.instance}`, () => clock.now());
     const networks = new Networks({ config, plan, kernel, clock, forwarding, facts, resolvConf, authority });
     await networks.open();

@@ -8,7 +8,7 @@ import { inNetworkNamespace } from "../sys/libc.ts";
 import { FORBIDDEN, type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
 import { type Greeter, greet, sendForged, tryTcp, tryUdp } from "./lab/traffic.ts";
 import { openNetwork } from "./open-network.ts";
-import { MAX_FLOWS } from "./rules.ts";
+import { DEFAULT_SHARES } from "./shares.ts";
 import { readSysctl, writeSysctl } from "./sysctl.ts";
 
 /** What a sandbox can reach, and what can reach it. Each refused attempt has a counterpart: the same address is open to another sender. */
@@ -153,7 +153,7 @@ describe("a sandbox with internet access", () => {
     await Bun.sleep(200);
     const arrived = outside.seen.length - before;
     expect(arrived).toBeGreaterThan(1000);
-    expect(arrived).toBeLessThanOrEqual(MAX_FLOWS);
+    expect(arrived).toBeLessThanOrEqual(DEFAULT_SHARES.connections);
     expect(await crowd.standIn.inside(() => tryTcp(PUBLIC, PORT))).toBe("refused");
     expect(await neighbour.standIn.inside(() => tryTcp(PUBLIC, PORT))).toBe(`hello ${MACHINE}`);
   });

@@ -20,6 +20,7 @@ import { applyRules } from "./nft.ts";
 import { macOf, type Plan } from "./plan.ts";
 import { makeNamespace, openNamespace } from "./router-namespace.ts";
 import { machineRules, routerRules } from "./rules.ts";
+import type { NetworkShares } from "./shares.ts";
 import { ensureSysctl } from "./sysctl.ts";
 
 /** Sockets for requests to the kernel: in the machine's network namespace and in the router's. */
@@ -146,9 +147,10 @@ function ensurePair(kernel: Kernel, plan: Plan, mtu: number): { hostIndex: numbe
 /** Kernels that refused rules that report packets. */
 const withoutReports = new WeakSet<Kernel>();
 
-async function applyRouterRules(kernel: Kernel, plan: Plan, { addresses, mostTracked }: MachineFacts): Promise<void> {
+async function applyRouterRules(kernel: Kernel, plan: Plan, facts: MachineFacts, shares?: NetworkShares): Promise<void> {
+  const { addresses, mostTracked } = facts;
   const apply = (reports: boolean) =>
-    applyRules(kernel.routerFilter, routerRules(plan, addresses, mostTracked, reports), plan.namespaceFile);
+    applyRules(kernel.routerFilter, routerRules(plan, addresses, mostTracked, { reports, ...(shares && { shares }) }), plan.namespaceFile);
   if (withoutReports.has(kernel)) return void (await apply(false));
   try {
     await apply(true);
@@ -160,8 +162,14 @@ async function applyRouterRules(kernel: Kernel, plan: Plan, { addresses, mostTra
 }
 
 /** Puts forwarding and both tables of rules in force for the machine's current facts. Changes only what differs. */
-export async function ensureRules(kernel: Kernel, plan: Plan, forwarding: Forwarding, facts: MachineFacts): Promise<void> {
-  await applyRouterRules(kernel, plan, facts);
+export async function ensureRules(
+  kernel: Kernel,
+  plan: Plan,
+  forwarding: Forwarding,
+  facts: MachineFacts,
+  shares?: NetworkShares,
+): Promise<void> {
+  await applyRouterRules(kernel, plan, facts, shares);
   const opened = forwarding.open(facts.uplinks);
   await applyRules(kernel.machineFilter, machineRules(plan, opened));
 }

@@ -2,23 +2,20 @@ import { createHash } from "node:crypto";
 import { BLOCKED_NETWORKS } from "@boxyard/core";
 import { formatAddress, formatNetwork } from "./addresses.ts";
 import { EGRESS_PORTS, GROUP, LISTED, type Plan } from "./plan.ts";
+import { DEFAULT_SHARES, type NetworkShares, shareChains, shareSets } from "./shares.ts";
 
 /**
  * The nftables rules. None names a single sandbox: they use the group of a link and the routing table of the router, so that they do not
  * change when a sandbox is plugged in or unplugged.
  */
 
-/** Connections that a sandbox may have at once, recently ended ones included. So no sandbox fills the machine's tables. */
-export const MAX_FLOWS = 4096;
-
 /** The part of the connections that the machine can track which all sandboxes of a server together may have. */
 const SHARE_OF_FLOWS = 1 / 2;
 /** The kernel counts these connections in so many buckets: for each count it walks one bucket's list. No sandbox can predict a connection's bucket. */
 const FLOW_BUCKETS = 256;
 
-/** Packets per second to the name server. It runs in the server's process, whose CPU time sandboxes must not be able to exhaust. */
+/** Packets per second to the name server, beside each sandbox's share. It runs in the server's process, whose CPU time sandboxes must not be able to exhaust. */
 export const DNS_RATE = {
-  perSandbox: 200,
   /** For all sandboxes together, counting only packets above each sandbox's `modest` rate. */
   total: 4000,
   /** Accepted from each sandbox, whatever the others send. */
@@ -64,7 +61,13 @@ export const PERMITTED_MARK = 0x10000;
  * rules refuse sandboxes too; the router also refuses them because another program may be reloading the machine's rules. `reports` false: for kernels that
  * cannot report packets.
  */
-export function routerRules(plan: Plan, machineAddresses: readonly string[], mostTracked: number, reports = true): Ruleset {
+export function routerRules(
+  plan: Plan,
+  machineAddresses: readonly string[],
+  mostTracked: number,
+  { reports = true, shares = DEFAULT_SHARES }: { readonly reports?: boolean; readonly shares?: NetworkShares } = {},
+): Ruleset {
+  const { connections, questions } = shares;
   const perBucket = Math.max(1, Math.floor((mostTracked * SHARE_OF_FLOWS) / FLOW_BUCKETS));
   const network = formatNetwork(plan.network);
   const gateway = formatAddress(plan.gateway);
@@ -119,6 +122,7 @@ ${own}  }
     flags dynamic,timeout
     timeout 1m
   }
+${shareSets(shares)}${shareChains(plan, shares, sandboxes)}
   chain fragments {
     type filter hook prerouting priority ${BEFORE_DEFRAGMENTATION}; policy accept;
     iifgroup ${sandboxes} ip frag-off & 0x3fff != 0 drop comment "incomplete packets would wait in memory that all sandboxes share"
@@ -130,6 +134,7 @@ ${own}  }
     iifgroup != ${sandboxes} drop
     ip saddr != ${network} drop
     fib saddr . iif oif eq 0 drop comment "a sandbox sends only from the address that is routed to its link"
+    ip daddr != ${formatAddress(plan.hostAddress)} jump share_out
     ip daddr ${gateway} meta l4proto { tcp, udp } th dport 53 notrack
     meta mark set 0
     accept
@@ -157,11 +162,11 @@ ${own}  }
   }
   chain to_proxy {
     ct state established accept
-    add @flows { ip saddr ct count over ${MAX_FLOWS} } goto refuse
+    add @flows { ip saddr ct count over ${connections} } goto refuse
     accept
   }
   chain names {
-    update @clients { ip saddr limit rate over ${DNS_RATE.perSandbox}/second burst ${2 * DNS_RATE.perSandbox} packets } drop
+    update @clients { ip saddr limit rate over ${questions}/second burst ${2 * questions} packets } drop
     update @eager { ip saddr limit rate over ${DNS_RATE.modest}/second burst ${10 * DNS_RATE.modest} packets } goto more_names
     accept
   }
@@ -190,7 +195,7 @@ ${own}  }
     ip daddr @machine goto refuse_machine
     meta l4proto != { tcp, udp, icmp } goto refuse_protocol
     meta l4proto icmp icmp type != echo-request drop
-    add @flows { ip saddr ct count over ${MAX_FLOWS} } goto refuse_connections
+    add @flows { ip saddr ct count over ${connections} } goto refuse_connections
     meta mark set ct id & 0x${(FLOW_BUCKETS - 1).toString(16)} comment "the bucket: a random number of the kernel for each connection"
     add @all_flows { meta mark ct count over ${perBucket} } goto refuse_connections
 ${report("allowed", "reported_new")}    accept

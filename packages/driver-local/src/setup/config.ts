@@ -3,20 +3,11 @@ import { AppError } from "@boxyard/core";
 import { parseNetwork } from "../network/addresses.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import { RUNTIME_NAMES, type RuntimeName } from "../runtime/dialect.ts";
+import { networkSharesOf } from "./network-shares.ts";
+import { parseSize } from "./size.ts";
 import type { SetupConfig } from "./types.ts";
 
-const UNITS: Readonly<Record<string, number>> = { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 };
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/** `20G`, `512MiB` or a number of bytes. Anything else is `invalid_argument`. */
-export function parseSize(name: string, text: string): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?$/i.exec(text.trim());
-  const unit = UNITS[(match?.[2] ?? "").toUpperCase()];
-  if (!match || unit === undefined) {
-    throw new AppError("invalid_argument", `${name}='${text}' is not a size such as 20G`, { reason: "invalid_setting" });
-  }
-  return Math.floor(Number(match[1]) * unit);
-}
 
 /**
  * The environment of programs of the system (apt, mmdebstrap, compilers): PATH has only the system's directories. Their scripts may fail with
@@ -97,6 +88,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     ...(env.BOXYARD_POOL_SIZE && { poolSizeBytes: parseSize("BOXYARD_POOL_SIZE", env.BOXYARD_POOL_SIZE) }),
     reserve: reserveOf(env),
     wakeCache: wakeCacheOf(env),
+    networkShares: networkSharesOf(env),
     ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
     ...(env.BOXYARD_MAX_OPEN_FILES && { maxOpenFiles: openFiles(env.BOXYARD_MAX_OPEN_FILES) }),
     ...(env.BOXYARD_DISK_BANDWIDTH && { diskBandwidth: parseSize("BOXYARD_DISK_BANDWIDTH", env.BOXYARD_DISK_BANDWIDTH) }),

@@ -9,9 +9,10 @@ import { lockFile } from "../sys/file-lock.ts";
 import { runCommand } from "../sys/run.ts";
 import { OTHER_FAILED } from "./ahead.ts";
 import { hashSources } from "./checkout.ts";
-import { parseSize, readSetupConfig } from "./config.ts";
+import { readSetupConfig } from "./config.ts";
 import { readVersioned, writeWhole } from "./files.ts";
 import { lineReporter } from "./reporter.ts";
+import { parseSize } from "./size.ts";
 import { setupStages } from "./stages/index.ts";
 import { NEEDED } from "./stages/package-list.ts";
 import { listByPurpose } from "./stages/packages.ts";
@@ -51,6 +52,22 @@ test("settings: the cache is in the data directory by default, and a bad network
   const all = readSetupConfig({ BOXYARD_DATA: "/d", BOXYARD_CACHE: "/c", BOXYARD_NETWORK: "10.9.0.0/16", BOXYARD_POOL_SIZE: "8G" });
   expect(all).toMatchObject({ cacheDir: "/c", network: "10.9.0.0/16", poolSizeBytes: 8 * 1024 ** 3 });
   expect(() => readSetupConfig({ BOXYARD_NETWORK: "10.9.0.1/16" })).toThrow("not an IPv4 network");
+  expect(readSetupConfig({}).networkShares).toEqual({ bandwidth: 256 << 20, packets: 100_000, connections: 4096, questions: 200 });
+  const shares = {
+    BOXYARD_NETWORK_BANDWIDTH: "0",
+    BOXYARD_NETWORK_PACKETS: "0",
+    BOXYARD_NETWORK_CONNECTIONS: "64",
+    BOXYARD_NETWORK_QUESTIONS: "5",
+  };
+  expect(readSetupConfig(shares).networkShares).toEqual({ bandwidth: 0, packets: 0, connections: 64, questions: 5 });
+  for (const [name, value] of [
+    ["BANDWIDTH", "10K"],
+    ["BANDWIDTH", "17G"],
+    ["PACKETS", "99"],
+    ["CONNECTIONS", "0"],
+    ["QUESTIONS", "many"],
+  ])
+    expect(() => readSetupConfig({ [`BOXYARD_NETWORK_${name}`]: value })).toThrow(`BOXYARD_NETWORK_${name}`);
 });
 
 test("the stages are in their order", () => {

@@ -1,5 +1,6 @@
 import type { FileLock } from "@boxyard/core/file-lock";
 import type { LocalDriverConfig } from "../config.ts";
+import type { NetworkShares } from "../network/shares.ts";
 import type { Reserve } from "../reserve-for-machine.ts";
 import type { RuntimeName } from "../runtime/dialect.ts";
 
@@ -21,6 +22,8 @@ export interface SetupConfig {
   readonly maxOpenFiles?: number;
   /** Bytes per second that each sandbox may read from the disk, and the same for writing. */
   readonly diskBandwidth?: number;
+  /** What each sandbox may take of the network; default: the driver's. */
+  readonly networkShares?: NetworkShares;
   /** Limits of paused sandboxes that stay in memory. */
   readonly wakeCache?: LocalDriverConfig["wakeCache"];
   /** Environment of the programs that set-up runs, for example with proxies. */

@@ -163,6 +163,35 @@ export const MACHINE_SETTINGS = [
       "Bytes a second that each sandbox may read from the pool's disk, and that it may write. With cgroup v1 the limit holds only for reads and direct I/O, because the kernel itself writes cached data. `boxyard doctor` shows what this kernel can do.",
   },
   {
+    name: "BOXYARD_NETWORK_BANDWIDTH",
+    form: "size from 64K to 16G",
+    usedBy: "server",
+    default: "256M",
+    meaning:
+      "Bytes a second that each sandbox may send to the outside, and that it may get; what is above that is dropped, so that TCP slows down. 0: no bound. What passes through the server, to and from ports of the sandbox, does not count.",
+  },
+  {
+    name: "BOXYARD_NETWORK_PACKETS",
+    form: "number, from 100 to 100000000",
+    usedBy: "server",
+    default: "100000",
+    meaning: "Packets a second that each sandbox may send to the outside, and that it may get. 0: no bound.",
+  },
+  {
+    name: "BOXYARD_NETWORK_CONNECTIONS",
+    form: "number, from 16 to 1000000",
+    usedBy: "server",
+    default: "4096",
+    meaning: "Connections that each sandbox may have at once, those included that ended in the last seconds; more are refused.",
+  },
+  {
+    name: "BOXYARD_NETWORK_QUESTIONS",
+    form: "number, from 1 to 100000",
+    usedBy: "server",
+    default: "200",
+    meaning: "Questions a second that each sandbox may ask the name server, twice as many at once; more get no answer.",
+  },
+  {
     name: "BOXYARD_MAX_OPEN_FILES",
     form: "number",
     usedBy: "server",
