@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { openBrowser, signIn } from "../support/browser.ts";
 import { findings, picture } from "../support/page-looks.ts";
+import { makePdf } from "../support/pdf.ts";
 import { usePlatform } from "../support/platform.ts";
 import { createSandbox, type HeldSandbox } from "../support/sandbox.ts";
 
@@ -25,6 +26,8 @@ function looksOf({ id }: HeldSandbox): Look[] {
     { name: "create", at: "/sandboxes?new", ready: heading("Create a sandbox") },
     { name: "terminal", at, ready: openTerminal },
     { name: "files", at: `${at}/files`, ready: openFile },
+    { name: "table", at: `${at}/files`, ready: (page) => openPreview(page, "cities.csv", page.getByRole("cell", { name: "Lagos" })) },
+    { name: "pdf", at: `${at}/files`, ready: (page) => openPreview(page, "paper.pdf", page.locator(".pdf canvas[data-page='1']")) },
     { name: "processes", at: `${at}/processes`, ready: (page) => page.getByRole("row", { name: /sleep 600/ }).waitFor() },
     { name: "metrics", at: `${at}/metrics`, ready: (page) => page.locator(".u-wrap").nth(2).waitFor() },
     { name: "logs", at: `${at}/logs`, ready: (page) => page.getByRole("listitem").first().waitFor() },
@@ -35,6 +38,7 @@ function looksOf({ id }: HeldSandbox): Look[] {
     { name: "template", at: "/templates/base", ready: heading("Builds") },
     { name: "snapshots", at: "/snapshots", ready: (page) => page.getByRole("row", { name: /for-the-page/ }).waitFor() },
     { name: "volumes", at: "/volumes", ready: (page) => page.getByRole("row", { name: /page-data/ }).waitFor() },
+    { name: "volume", ready: openVolume },
     { name: "keys", at: "/keys", ready: (page) => page.getByRole("row", { name: /first/ }).waitFor() },
     { name: "settings", at: "/settings", ready: heading("In force") },
     { name: "palette", ready: openPalette },
@@ -50,6 +54,16 @@ async function openTerminal(page: Page): Promise<void> {
 async function openFile(page: Page): Promise<void> {
   await page.getByRole("treeitem", { name: "primes.py" }).click();
   await page.getByLabel("Content of primes.py").waitFor();
+}
+
+async function openVolume(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "page-data" }).click();
+  await page.getByText("This directory is empty").waitFor();
+}
+
+async function openPreview(page: Page, name: string, shown: Locator): Promise<void> {
+  await page.getByRole("treeitem", { name }).click();
+  await shown.waitFor();
 }
 
 async function openPalette(page: Page): Promise<void> {
@@ -74,6 +88,8 @@ print(list(primes(100)))
 async function furnished(): Promise<HeldSandbox> {
   const sandbox = await createSandbox(platform(), { metadata: { user: "ada", purpose: "demo" }, timeoutMs: 3_600_000 });
   await sandbox.client.files.write("primes.py", PROGRAM);
+  await sandbox.client.files.write("cities.csv", "city,country,people\nLagos,Nigeria,15388000\nLima,Peru,10719000\nOslo,Norway,709000\n");
+  await sandbox.client.files.write("paper.pdf", makePdf({ pages: ["On primes", "More of them"] }));
   await sandbox.client.commands.run("sleep 600", { background: true });
   await sandbox.client.commands.run("python3 -m http.server 8000", { background: true });
   await sandbox.client.createSnapshot({ name: "for-the-page" });

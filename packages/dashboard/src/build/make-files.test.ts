@@ -16,10 +16,14 @@ test("the first load is small, without the terminal, the editor and the charts, 
     expect([bytes > 20_000, bytes < MOST_FIRST_BYTES]).toEqual([true, true]);
     const text = (name: string) => Buffer.from(Bun.gunzipSync(readFileSync(join(work, "out", `${name}.gz`)))).toString();
     const scripts = files.filter(({ name }) => name.endsWith(".js"));
-    for (const mark of ["xterm-helper-textarea", "cm-editor", "u-wrap"]) {
+    for (const mark of ["xterm-helper-textarea", "cm-editor", "u-wrap", "FlateDecode"]) {
       const holders = scripts.filter(({ name }) => text(name).includes(mark));
       expect([holders.length > 0, holders.some(({ isFirst }) => isFirst)]).toEqual([true, false]);
     }
+    // What reads PDFs is one file, which its policy lets load no other.
+    const [worker, ...more] = scripts.filter(({ name }) => name.startsWith("pdf-"));
+    expect([more, scripts.filter(({ name }) => text(name).includes(`/dashboard/assets/${worker?.name}`)).length]).toEqual([[], 1]);
+    expect(text(worker?.name ?? "")).not.toMatch(/\b(?:from|import) ?"\.\//);
     const page = readFileSync(join(work, "out/index.html"), "utf8");
     expect(page.match(/<script[^>]*><\/script>/g)).toHaveLength(1);
     expect(page).not.toMatch(/<style|style=|https?:|<script>/);

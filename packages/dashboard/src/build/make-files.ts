@@ -5,6 +5,13 @@ import { checkoutWithPackages } from "./packages.ts";
 
 const SOURCES = "packages/dashboard/src";
 
+const SHARED = {
+  target: "browser",
+  format: "esm",
+  minify: true,
+  define: { "process.env.NODE_ENV": '"production"' },
+} as const;
+
 /** A file of the dashboard, as it was made. */
 export interface MadeFile {
   readonly name: string;
@@ -30,19 +37,18 @@ export async function makeFiles(target: string): Promise<MadeFile[]> {
 }
 
 async function bundle(sources: string, target: string): Promise<MadeFile[]> {
+  const worker = await bundleWorker(sources);
   const { outputs } = await Bun.build({
+    ...SHARED,
     entrypoints: [join(sources, "main.tsx"), join(sources, "styles/index.css")],
-    target: "browser",
-    format: "esm",
     splitting: true,
-    minify: true,
     naming: { entry: "[name]-[hash].[ext]", chunk: "part-[hash].[ext]", asset: "[name]-[hash].[ext]" },
-    define: { "process.env.NODE_ENV": '"production"' },
+    define: { ...SHARED.define, PDF_WORKER_ADDRESS: JSON.stringify(`/dashboard/assets/${worker.name}`) },
     jsx: { runtime: "automatic", importSource: "preact", development: false },
   });
   mkdirSync(target);
   const names = { script: "", style: "" };
-  const texts = new Map<string, string>();
+  const texts = new Map([[worker.name, worker.text]]);
   for (const output of outputs) {
     const name = basename(output.path);
     if (name.endsWith(".css")) names.style = name;
@@ -56,6 +62,14 @@ async function bundle(sources: string, target: string): Promise<MadeFile[]> {
     writeFileSync(join(target, `${name}.gz`), compressed);
     return { name, compressedBytes: compressed.length, isFirst: first.has(name) };
   });
+}
+
+/** The worker that reads PDFs, in one file: what it is served with lets it load no other. */
+async function bundleWorker(sources: string): Promise<{ readonly name: string; readonly text: string }> {
+  const { outputs } = await Bun.build({ ...SHARED, entrypoints: [join(sources, "heavy/pdf/worker.ts")], naming: "pdf-[hash].[ext]" });
+  const [output] = outputs;
+  if (!output) throw new Error("The worker for PDFs was not made");
+  return { name: basename(output.path), text: await output.text() };
 }
 
 /** The style, the entry, and what the entry imports at once, also through others. */

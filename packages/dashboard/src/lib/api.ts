@@ -125,9 +125,14 @@ const inVolume = (volume: string, part: string, path: string) => `/volumecontent
 
 export const volumes = {
   list: (signal?: AbortSignal) => call<wire.Volume[]>("GET", "/volumes", { signal }),
-  get: (volume: string, signal?: AbortSignal) => call<wire.VolumeAndToken>("GET", `/volumes/${id(volume)}`, { signal }),
+  get: (volume: string, signal?: AbortSignal) => call<wire.VolumeDetail>("GET", `/boxyard/volumes/${id(volume)}`, { signal }),
   create: (body: wire.NewVolume) => call<wire.VolumeAndToken>("POST", "/volumes", { body }),
   remove: (volume: string) => call<void>("DELETE", `/volumes/${id(volume)}`),
+  resize: (volume: string, sizeMB: number) => call<wire.VolumeDetail>("PATCH", `/boxyard/volumes/${id(volume)}`, { body: { sizeMB } }),
+  /** All of its files, as a tar. */
+  archive: (volume: string) => request("GET", `/boxyard/volumes/${id(volume)}/archive`),
+  makeDirectory: (volume: string, token: string, path: string) =>
+    call<VolumeEntry>("POST", inVolume(volume, "dir", path), { headers: ofVolume(token) }),
   entries: (volume: string, token: string, path: string, signal?: AbortSignal) =>
     call<VolumeEntry[]>("GET", inVolume(volume, "dir", path), { headers: ofVolume(token), signal }),
   read: (volume: string, token: string, path: string) => request("GET", inVolume(volume, "file", path), { headers: ofVolume(token) }),

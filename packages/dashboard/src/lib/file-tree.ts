@@ -1,4 +1,10 @@
-import type { EntryInfo, Files } from "@boxyard/sdk";
+/** An entry of a directory, of a sandbox or of a volume. */
+export interface Entry {
+  readonly name: string;
+  /** `directory`, or what else it is. */
+  readonly type?: string | undefined;
+  readonly size: number;
+}
 
 /** A line of the tree as it is shown. */
 export interface TreeLine {
@@ -14,13 +20,12 @@ export interface TreeLine {
 export const MOST_ENTRIES = 2000;
 
 /** Directories whose entries are known, by path. */
-export type Known = ReadonlyMap<string, readonly EntryInfo[]>;
+export type Known = ReadonlyMap<string, readonly Entry[]>;
 
 /** The entries of a directory: directories first, then by name. */
-export async function readDirectory(files: Files, path: string): Promise<EntryInfo[]> {
-  const entries = await files.list(path);
-  const rank = ({ type }: EntryInfo) => (type === "directory" ? 0 : 1);
-  return entries.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)).slice(0, MOST_ENTRIES);
+export function inOrder(entries: readonly Entry[]): Entry[] {
+  const rank = ({ type }: Entry) => (type === "directory" ? 0 : 1);
+  return entries.toSorted((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1)).slice(0, MOST_ENTRIES);
 }
 
 /** The visible lines of the tree below `root`. */

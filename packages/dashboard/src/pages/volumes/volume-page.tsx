@@ -1,40 +1,60 @@
-import type { VolumeAndToken } from "@boxyard/spec/platform-types";
-import { useState } from "preact/hooks";
-import { type VolumeEntry, volumes } from "../../lib/api.ts";
+import type { VolumeDetail } from "@boxyard/spec/platform-types";
+import { useMemo, useState } from "preact/hooks";
+import { FileBrowser } from "../../files/file-browser.tsx";
+import { volumes } from "../../lib/api.ts";
 import { saveAs } from "../../lib/clipboard.ts";
-import { join, parentOf } from "../../lib/file-tree.ts";
-import { bytes, counted, shortTime } from "../../lib/format.ts";
+import { filesOfVolume } from "../../lib/file-source.ts";
+import { bytes, megabytes } from "../../lib/format.ts";
 import { useResource } from "../../lib/resource.ts";
 import { go } from "../../lib/router.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
+import { Field } from "../../ui/field.tsx";
 import { Link } from "../../ui/link.tsx";
-import { Card, Page } from "../../ui/page.tsx";
-import { Empty, Loaded } from "../../ui/state.tsx";
-import { Table } from "../../ui/table.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Loaded } from "../../ui/state.tsx";
 import { told } from "../../ui/toasts.tsx";
 
+const PLACES = ["/"];
+
 export function VolumePage({ id }: { id: string }) {
-  const volume = useResource(`volume ${id}`, (signal) => volumes.get(id, signal));
-  const [isDeleting, setDeleting] = useState(false);
-  const name = volume.data?.name ?? id;
+  const volume = useResource(`volume ${id}`, (signal) => volumes.get(id, signal), 10_000);
+  const [open, setOpen] = useState<"resize" | "delete" | undefined>(undefined);
+  const close = () => setOpen(undefined);
+  const { data } = volume;
+  const name = data?.name ?? id;
   return (
     <Page
       title={name}
-      subtitle={<Link to="/volumes">Volumes</Link>}
+      fill
+      subtitle={
+        <>
+          <Link to="/volumes">Volumes</Link>
+          {data && <span>{`${data.usedBytes === undefined ? "" : `${bytes(data.usedBytes)} of `}${megabytes(data.sizeMB)}`}</span>}
+        </>
+      }
       actions={
-        <Button kind="danger" icon="trash" onPress={() => setDeleting(true)}>
-          Delete
-        </Button>
+        <>
+          <Button icon="download" onPress={async () => saveAs(await (await volumes.archive(id)).blob(), `${name}.tar`)}>
+            Download all
+          </Button>
+          <Button icon="size" disabled={!data} onPress={() => setOpen("resize")}>
+            Resize
+          </Button>
+          <Button kind="danger" icon="trash" onPress={() => setOpen("delete")}>
+            Delete
+          </Button>
+        </>
       }
     >
-      <Loaded from={volume}>{(data) => <VolumeFiles volume={data} />}</Loaded>
-      {isDeleting && (
+      <Loaded from={volume}>{(one) => <VolumeFiles volume={one} />}</Loaded>
+      {open === "resize" && data && <ResizeDialog volume={data} onClose={close} onDone={volume.reload} />}
+      {open === "delete" && (
         <FormDialog
           title={`Delete ${name}?`}
           action="Delete it"
           danger
-          onClose={() => setDeleting(false)}
+          onClose={close}
           onSubmit={async () => {
             await volumes.remove(id);
             told(`${name} is deleted.`);
@@ -50,95 +70,36 @@ export function VolumePage({ id }: { id: string }) {
   );
 }
 
-function VolumeFiles({ volume: { volumeID: id, token } }: { volume: VolumeAndToken }) {
-  const [path, setPath] = useState("/");
-  const [doomed, setDoomed] = useState<VolumeEntry | undefined>(undefined);
-  const entries = useResource(`volume ${id} ${path}`, (signal) => volumes.entries(id, token, path, signal), 5000);
-  const upload = async (list: FileList | null | undefined) => {
-    const files = [...(list ?? [])];
-    for (const file of files) await volumes.write(id, token, join(path, file.name), file);
-    if (files.length > 0) told(`${counted(files.length, "file")} uploaded to ${path}`);
-    await entries.reload();
+/** The token is new with each answer, and each is good for as long as the page needs it. */
+function VolumeFiles({ volume: { volumeID, token } }: { volume: VolumeDetail }) {
+  const source = useMemo(() => filesOfVolume(volumeID, token), [volumeID]);
+  return <FileBrowser source={source} home="/" places={PLACES} />;
+}
+
+interface ResizeProps {
+  readonly volume: VolumeDetail;
+  readonly onClose: () => void;
+  readonly onDone: () => Promise<void>;
+}
+
+function ResizeDialog({ volume: { volumeID, name, sizeMB }, onClose, onDone }: ResizeProps) {
+  const [size, setSize] = useState(String(sizeMB));
+  const submit = async () => {
+    await volumes.resize(volumeID, Number(size));
+    told(`${name} has ${megabytes(Number(size))}.`);
+    await onDone();
   };
-  const download = async (entry: VolumeEntry) => saveAs(await (await volumes.read(id, token, entry.path)).blob(), entry.name);
   return (
-    <Card
-      title={`Files in ${path}`}
-      actions={
-        <span class="row-actions">
-          {path !== "/" && (
-            <Button kind="quiet" onPress={() => setPath(parentOf(path))}>
-              Up
-            </Button>
-          )}
-          <label class="button plain">
-            <span>Upload</span>
-            <input
-              type="file"
-              multiple
-              class="hidden"
-              onChange={(event) => {
-                const input = event.currentTarget;
-                void upload(input.files);
-              }}
-            />
-          </label>
-        </span>
-      }
-    >
-      <Loaded from={entries}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty icon="directory" title="This directory is empty">
-              <p>Upload files, or let a sandbox that mounts the volume write some.</p>
-            </Empty>
-          ) : (
-            <Table
-              label={`Files in ${path}`}
-              rows={list}
-              keyOf={(entry) => entry.path}
-              columns={[
-                {
-                  name: "Name",
-                  cell: (entry) => (
-                    <button
-                      type="button"
-                      class="link-button"
-                      onClick={() => void (entry.type === "directory" ? setPath(entry.path) : download(entry))}
-                    >
-                      {entry.type === "directory" ? `${entry.name}/` : entry.name}
-                    </button>
-                  ),
-                },
-                { name: "Size", cell: ({ type, size }) => (type === "directory" ? "" : bytes(size)), isNumber: true },
-                { name: "Changed", cell: ({ mtime }) => shortTime(mtime), isNumber: true, wideOnly: true },
-                {
-                  name: "",
-                  cell: (entry) => (
-                    <Button kind="quiet" onPress={() => setDoomed(entry)}>
-                      Delete
-                    </Button>
-                  ),
-                },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-      {doomed && (
-        <FormDialog
-          title={`Delete ${doomed.name}?`}
-          action="Delete it"
-          danger
-          onClose={() => setDoomed(undefined)}
-          onSubmit={async () => {
-            await volumes.removePath(id, token, doomed.path);
-            await entries.reload();
-          }}
-        >
-          <p class="mono break">{doomed.path}</p>
-        </FormDialog>
-      )}
-    </Card>
+    <FormDialog title={`Resize ${name}`} action="Resize" disabled={Number(size) === sizeMB} onSubmit={submit} onClose={onClose}>
+      <Field
+        label="Size in MiB"
+        type="number"
+        min={1}
+        hint="What its files may use at most; not below what they use"
+        value={size}
+        onInput={setSize}
+        autoFocus
+      />
+    </FormDialog>
   );
 }

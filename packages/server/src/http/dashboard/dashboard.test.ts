@@ -62,6 +62,8 @@ test("files are served by their names alone", async () => {
   const script = await get("/dashboard/assets/main-1.js");
   expect([script.headers.get("content-type"), await script.text()]).toEqual(["text/javascript; charset=utf-8", "run()"]);
   expect(script.headers.get("cache-control")).toContain("immutable");
+  // A worker has this policy.
+  expect(script.headers.get("content-security-policy")).toBe("default-src 'none'");
   for (const name of ["none.js", "index.html", "..%2f..%2fapi-key", "main-1.js.gz", "%2e%2e%2fboxyard.db"]) {
     expect((await get(`/dashboard/assets/${name}`)).status).toBe(404);
   }

@@ -32,6 +32,8 @@ export function mountPage(app: Api, { config }: Pick<DashboardServices, "config"
         ...ALWAYS,
         "Content-Type": TYPES[kind] ?? "",
         "Content-Encoding": "gzip",
+        // For a worker, which has the policy of its own script and not the page's: neither network nor text that becomes code.
+        "Content-Security-Policy": "default-src 'none'",
         // A name has the hash of its content.
         "Cache-Control": "public, max-age=31536000, immutable",
       },
