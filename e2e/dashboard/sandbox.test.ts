@@ -113,8 +113,21 @@ test("files: upload by drag, download, edit and save; processes, ports and logs"
   await page.locator(".files").dispatchEvent("drop", { dataTransfer: dropped });
   await page.getByRole("treeitem", { name: "data.bin" }).click();
   expect(hashOf(await sandbox.client.files.read("data.bin", { format: "bytes" }))).toBe(hashOf(data));
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download", exact: true }).click(),
+  ]);
   expect([download.suggestedFilename(), hashOf(readFileSync(await download.path()))]).toEqual(["data.bin", hashOf(data)]);
+
+  await sandbox.client.files.write("tree/deep/er/data.bin", new Blob([data]));
+  await page.getByRole("button", { name: "Read the directories again" }).click();
+  await page.getByRole("treeitem", { name: "tree" }).click();
+  const [archive] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download /home/user/tree as an archive" }).click(),
+  ]);
+  const packed = Bun.spawnSync(["tar", "-xOf", await archive.path(), "tree/deep/er/data.bin"]);
+  expect([archive.suggestedFilename(), hashOf(packed.stdout)]).toEqual(["tree.tar", hashOf(data)]);
 
   await sandbox.client.files.write("notes.py", "print(1)\n");
   await page.getByRole("button", { name: "Read the directories again" }).click();

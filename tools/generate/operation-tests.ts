@@ -27,6 +27,7 @@ const CALLED_OTHERWISE: Readonly<Record<string, { readonly file: string; readonl
   "GET agent /files": { file: "e2e/agent/files-download.root.test.ts", text: "download" },
   "POST agent /files": { file: "e2e/agent/files-upload.root.test.ts", text: "upload" },
   "POST agent /files/compose": { file: "e2e/agent/compose.root.test.ts", text: "compose" },
+  "GET agent /boxyard/archive": { file: "e2e/agent/archive.root.test.ts", text: "/boxyard/archive" },
   "POST agent /freeze": { file: "e2e/agent/freeze.root.test.ts", text: "/freeze" },
   "POST agent /unfreeze": { file: "e2e/agent/freeze.root.test.ts", text: "/unfreeze" },
 };

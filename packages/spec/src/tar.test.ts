@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { MAX_OCTAL_SIZE, tarEnd, tarHeader, tarPadding } from "./tar.ts";
+import { MAX_OCTAL_SIZE, tarEnd, tarEntry, tarHeader, tarPadding } from "./tar.ts";
 
 /** What `tar` says of an archive. */
 async function listed(...parts: readonly Uint8Array[]): Promise<string> {
@@ -34,4 +34,18 @@ test("a size that the digits do not hold is there too, and a long name is cut of
   );
   expect(MAX_OCTAL_SIZE).toBe(0o77777777777);
   expect([tarPadding(0).length, tarPadding(1).length, tarPadding(512).length]).toEqual([0, 511, 0]);
+});
+
+test("names and targets of any length and any letters, and times", async () => {
+  const name = `${"d/".repeat(60)}größe`;
+  const found = await listed(
+    ...tarEntry({ name, size: 0, modified: 86_400 }),
+    ...tarEntry({ name: "l", size: 0, type: "symlink", target: "t".repeat(150) }),
+    ...tarEntry({ name: "plain", size: 0 }),
+    tarEnd(),
+  );
+  expect(found).toContain("1970-01-02 00:00 ");
+  expect(found).toContain(`l -> ${"t".repeat(150)}\n`);
+  expect(found.split("\n")).toHaveLength(4);
+  expect(tarEntry({ name: "plain", size: 0 })).toHaveLength(1);
 });

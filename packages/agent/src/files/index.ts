@@ -1,5 +1,6 @@
 import type { filesystemService } from "@boxyard/spec/agent";
 import type { AgentContext, HttpRoute, RpcHandlers } from "../contracts.ts";
+import { archive } from "./archive/archive.ts";
 import { compose } from "./compose/compose.ts";
 import { download } from "./download/download.ts";
 import { treeHandlers } from "./rpc/handlers.ts";
@@ -14,6 +15,7 @@ export function fileRoutes(ctx: AgentContext): readonly HttpRoute[] {
     { method: "HEAD", path: "/files", access: "token", handle: (call) => download(ctx, call) },
     { method: "POST", path: "/files", access: "own", handle: (call) => upload(ctx, call) },
     { method: "POST", path: "/files/compose", access: "token", handle: (call) => compose(ctx, call) },
+    { method: "GET", path: "/boxyard/archive", access: "token", handle: (call) => archive(ctx, call) },
   ];
 }
 

@@ -27,6 +27,8 @@ export const LIMITS = {
   readBytes: 256 * 1024,
   /** Ranges in one request; more are answered with the whole file. */
   ranges: 16,
+  /** Archives of directories that are sent at once; each holds the names of the directories that it is in. */
+  archives: 8,
   /** Entries in one ListDir answer. */
   listEntries: 250_000,
   /** Longest stretch of uninterrupted synchronous work. */

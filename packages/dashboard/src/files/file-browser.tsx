@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { saveAs } from "../lib/clipboard.ts";
 import type { FileSource } from "../lib/file-source.ts";
 import { type Entry, inOrder, join, type Known, linesOf, parentOf, type TreeLine } from "../lib/file-tree.ts";
 import { counted } from "../lib/format.ts";
@@ -65,6 +66,15 @@ export function FileBrowser({ source, home, places }: FileBrowserProps) {
     setSending("");
     await read(directory).catch(failed);
   };
+  const download = async (path: string) => {
+    if (!source.archive) return;
+    setSending(`Packing ${path}…`);
+    try {
+      saveAs(await source.archive(path), `${path.split("/").at(-1) || "root"}.tar`);
+    } finally {
+      setSending("");
+    }
+  };
   const lines = linesOf(root, known, open);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: files can also be chosen with the button
@@ -84,6 +94,9 @@ export function FileBrowser({ source, home, places }: FileBrowserProps) {
           <IconButton icon="refresh" label="Read the directories again" onPress={refresh} />
           <IconButton icon="directory" label={`New directory in ${directory}`} onPress={() => setDialog("directory")} />
           <UploadButton directory={directory} onChosen={upload} />
+          {source.archive && (
+            <IconButton icon="download" label={`Download ${directory} as an archive`} onPress={() => download(directory)} />
+          )}
           <IconButton icon="trash" label="Delete what is selected" disabled={!selected} onPress={() => setDialog("remove")} />
         </div>
         <Tree label={`Files in ${root}`} lines={lines} selected={selected?.path ?? ""} onSelect={setSelected} onToggle={toggle} />

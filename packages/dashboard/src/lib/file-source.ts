@@ -8,6 +8,8 @@ export interface FileSource {
   readonly id: string;
   list(path: string): Promise<readonly Entry[]>;
   read(path: string, signal?: AbortSignal): Promise<Blob>;
+  /** A directory with everything in it, as a tar; absent where one cannot have that. */
+  readonly archive?: (path: string) => Promise<Blob>;
   write(path: string, text: string): Promise<void>;
   upload(path: string, file: Blob, onProgress: (sentBytes: number) => void): Promise<void>;
   makeDirectory(path: string): Promise<void>;
@@ -20,6 +22,7 @@ export function filesOfSandbox({ address, files }: Agent): FileSource {
     id: address.sandboxId,
     list: (path) => files.list(path),
     read: (path, signal) => files.read(path, { format: "blob", requestTimeoutMs: 0, ...(signal && { signal }) }),
+    archive: (path) => files.archive(path, { format: "blob", requestTimeoutMs: 0 }),
     write: async (path, text) => void (await files.write(path, text)),
     upload: async (path, file, onProgress) =>
       void (await files.write(path, file, { onProgress: ({ sentBytes }) => onProgress(sentBytes) })),

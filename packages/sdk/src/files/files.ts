@@ -55,6 +55,18 @@ export class Files {
     });
   }
 
+  /** Reads a directory with everything in it, as a tar that is made while it is read: as a stream, or as a whole. */
+  archive(path: string, opts?: ReadOpts & { readonly format?: "stream" | undefined }): Promise<ReadableStream<Uint8Array>>;
+  archive(path: string, opts: ReadOpts & { readonly format: "blob" }): Promise<Blob>;
+  async archive(
+    path: string,
+    opts: ReadOpts & { readonly format?: "stream" | "blob" | undefined } = {},
+  ): Promise<Blob | ReadableStream<Uint8Array>> {
+    const query = { path, username: opts.user };
+    const request: TransferRequest = { method: "GET", path: "/boxyard/archive", query, what: `archive ${path}` };
+    return opts.format === "blob" ? this.exchange(request, opts, (response) => response.blob()) : this.readStream(request, opts);
+  }
+
   /**
    * Writes one file. Missing directories are created, and an existing file is replaced. Streams, and data of 16 MiB or more, are sent in parallel parts
    * to a directory beside the destination and are joined there, so that the file is never visible in part. A symbolic link is followed, not replaced.

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { MAX_OCTAL_SIZE, tarEnd, tarHeader, tarPadding } from "@boxyard/spec/tar";
+import { tarEnd, tarEntry, tarPadding } from "@boxyard/spec/tar";
 import { ConflictError } from "../errors.ts";
 import type { ContextEntry } from "./copy-source.ts";
 
@@ -31,28 +31,6 @@ async function* contentOf({ absolute, path, size }: ContextEntry): AsyncGenerato
   yield tarPadding(size);
 }
 
-/** The header of an entry, after one of extended records where the fields are too small (POSIX pax). */
-function headersOf(entry: ContextEntry): Uint8Array[] {
-  const name = entry.kind === "directory" ? `${entry.path}/` : entry.path;
-  const records: [string, string][] = [];
-  if (!fits(name)) records.push(["path", name]);
-  if (!fits(entry.target)) records.push(["linkpath", entry.target]);
-  if (entry.size > MAX_OCTAL_SIZE) records.push(["size", String(entry.size)]);
-  const { kind: type, target } = entry;
-  const own = tarHeader({ name, size: Math.min(entry.size, MAX_OCTAL_SIZE), mode: entry.mode & 0o7777, type, target });
-  if (records.length === 0) return [own];
-  const body = Buffer.concat(records.map(([key, value]) => paxRecord(key, value)));
-  return [tarHeader({ name: "pax", size: body.length, type: "pax" }), body, tarPadding(body.length), own];
-}
-
-/** Names outside ASCII have no agreed meaning in the old fields. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: every ASCII character.
-const fits = (text: string) => text.length <= 100 && /^[\x00-\x7f]*$/.test(text);
-
-/** `LENGTH key=value\n`, where the length counts itself. */
-function paxRecord(key: string, value: string): Buffer {
-  const rest = Buffer.byteLength(` ${key}=${value}\n`);
-  let length = rest + 1;
-  while (String(length).length + rest !== length) length = String(length).length + rest;
-  return Buffer.from(`${length} ${key}=${value}\n`);
+function headersOf({ kind: type, path, size, mode, target }: ContextEntry): Uint8Array[] {
+  return tarEntry({ name: type === "directory" ? `${path}/` : path, size, mode: mode & 0o7777, type, target });
 }

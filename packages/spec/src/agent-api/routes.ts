@@ -168,6 +168,21 @@ export const agentRoutes = {
     },
     signedSecurity,
   ),
+  archive: route({
+    method: "get",
+    path: "/boxyard/archive",
+    operationId: "getBoxyardArchive",
+    tags: ["Filesystem"],
+    summary: "Download a directory as a tar",
+    request: { headers: RoutingHeaders, query: FileQuery.pick({ path: true, username: true }) },
+    responses: {
+      200: {
+        content: { "application/x-tar": { schema: z.string().meta({ format: "binary" }) } },
+        description: "Everything in the directory",
+      },
+      ...agentErrors(400, 403, 404, 409, 429, 500),
+    },
+  }),
   compose: route({
     method: "post",
     path: "/files/compose",
