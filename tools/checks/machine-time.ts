@@ -2,7 +2,7 @@ import type { Source } from "./boundaries.ts";
 
 /** Where the machine's time is taken past the injected clock. Default parameters (`clock: Clock = systemClock`) are injected. */
 const TAKES =
-  /\bDate\.now\(|(?<![.\w])(?:globalThis\.)?set(?:Timeout|Interval)\(|\bAbortSignal\.timeout\(|\bperformance\.now\(|"node:timers|\bsystemClock\.\w/;
+  /\bDate\.now\(|(?<![.\w])(?:globalThis\.)?set(?:Timeout|Interval)\(|\bAbortSignal\.timeout\(|\bperformance\.now\(|set(?:Timeout|Interval)\b[^;]*"node:timers|\bsystemClock\.\w/;
 
 const PACKAGES = /^packages\/(?:server|driver|driver-local|agent-client)\/src\//;
 const TESTS = /\.test\.ts$|\.root\.test\.ts$|contract\.ts$|\/(?:testing|contract-suite|lab)\//;
@@ -16,7 +16,6 @@ export const REASONS = {
   fake: "the fake driver keeps times that tests compare with those of the machine",
   file: "it compares with the times of files, or writes such times, which are the machine's",
   exit: "the last limit before the process ends, when nothing else can be trusted",
-  open: "the clock is not injected yet",
 } as const;
 
 export type Reason = keyof typeof REASONS;
@@ -26,20 +25,16 @@ export type Reason = keyof typeof REASONS;
  * injected clock, so that tests need no real seconds (`later`, `TimeLimit`, `within`, `Rounds` of core).
  */
 export const TAKERS: Readonly<Record<string, readonly [Reason, number]>> = {
-  "packages/agent-client/src/process.ts": ["open", 1],
-  "packages/driver-local/src/cgroup/spare-children.ts": ["open", 1],
   "packages/driver-local/src/criu/processes.ts": ["kernel", 1],
   "packages/driver-local/src/criu/run.ts": ["kernel", 1],
   "packages/driver-local/src/criu/self-test.ts": ["command", 3],
   "packages/driver-local/src/checkpoint/set-locks.ts": ["kernel", 2],
-  "packages/driver-local/src/figures/figures.ts": ["open", 1],
   "packages/driver-local/src/guard/guard.ts": ["kernel", 1],
   "packages/driver-local/src/images/worker/run.ts": ["file", 1],
-  "packages/driver-local/src/network/dns/exchange.ts": ["open", 1],
-  "packages/driver-local/src/network/dns/forwarder.ts": ["open", 1],
+  "packages/driver-local/src/network/dns/exchange.ts": ["kernel", 1],
+  "packages/driver-local/src/network/dns/forwarder.ts": ["kernel", 1],
   "packages/driver-local/src/network/networks.ts": ["kernel", 1],
   "packages/driver-local/src/network/unplugged.ts": ["kernel", 1],
-  "packages/driver-local/src/pool-storage/ready-disks.ts": ["open", 1],
   "packages/driver-local/src/setup/criu/fetch.ts": ["command", 1],
   "packages/driver-local/src/setup/reporter.ts": ["command", 1],
   "packages/driver-local/src/setup/stages/checkpoint.ts": ["file", 1],
@@ -53,7 +48,7 @@ export const TAKERS: Readonly<Record<string, readonly [Reason, number]>> = {
   "packages/driver/src/fake/volumes.ts": ["fake", 1],
   "packages/driver/src/fake/world.ts": ["fake", 1],
   "packages/server/src/main.ts": ["exit", 1],
-  "packages/server/src/proxy/front.ts": ["open", 1],
+  "packages/server/src/proxy/front.ts": ["kernel", 1],
   "packages/server/src/verbs/doctor.ts": ["command", 1],
   "packages/server/src/verbs/release.ts": ["command", 1],
   "packages/server/src/verbs/setup.ts": ["command", 1],

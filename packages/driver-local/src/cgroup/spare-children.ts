@@ -1,6 +1,6 @@
 import { readdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import type { SandboxId } from "@boxyard/core";
+import { later, type SandboxId } from "@boxyard/core";
 import { ChildProgram, type ForkServer, type ParkedChild } from "../sys/fork-server/index.ts";
 import { hasErrno } from "../sys/libc.ts";
 import type { InstanceCgroups } from "./instance.ts";
@@ -25,7 +25,7 @@ export class SpareChildren {
   private readonly forkServer: ForkServer;
   private readonly spares: Spare[] = [];
   private count = 0;
-  private refilling: ReturnType<typeof setTimeout> | undefined;
+  private refilling: (() => void) | undefined;
   private closed = false;
 
   constructor(cgroups: InstanceCgroups, forkServer: ForkServer) {
@@ -59,7 +59,7 @@ export class SpareChildren {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    clearTimeout(this.refilling);
+    this.refilling?.();
     await Promise.all(this.spares.splice(0).map(({ child }) => child.discard()));
     for (const parent of this.parents) removeSpares(parent);
   }
@@ -75,11 +75,10 @@ export class SpareChildren {
 
   /** Makes new spare children later, so that the create which took one does not wait for it. */
   private refillLater(): void {
-    this.refilling ??= setTimeout(() => {
+    this.refilling ??= later(0, () => {
       this.refilling = undefined;
       if (!this.closed) this.refill();
-    }, 0);
-    this.refilling.unref();
+    });
   }
 
   private refill(): void {

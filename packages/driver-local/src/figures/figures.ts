@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock, SandboxId } from "@boxyard/core";
+import { type Clock, later, type SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ResourceLimits } from "@boxyard/driver";
 import type { LocalSandboxRecord } from "../state/record.ts";
@@ -47,7 +47,8 @@ export class Figures {
   private readonly byId = new Map<SandboxId, Shown>();
   /** Sandboxes whose figures are fresh, the oldest first. */
   private fresh: { readonly shown: Shown; readonly since: number }[] = [];
-  private timer: ReturnType<typeof setInterval> | undefined;
+  /** Cancels the next look for figures that are no longer fresh. */
+  private cancelExpiry: (() => void) | undefined;
   private first: { readonly limitBytes: number; readonly text: string } | undefined;
 
   private constructor(parts: FigureParts, logger: Pick<Logger, "warn">, gate: ReadGate, processors: Processors) {
@@ -139,7 +140,11 @@ export class Figures {
       if (!hasErrno(error, ...GONE)) this.logger.warn({ sandboxId: shown.id, err: error }, "figures of this sandbox are not up to date");
     }
     this.fresh.push({ shown, since: this.parts.clock.monotonic() });
-    this.timer ??= setInterval(() => this.expire(), FRESH_MS).unref();
+    this.expireLater();
+  }
+
+  private expireLater(): void {
+    this.cancelExpiry ??= later(FRESH_MS, () => this.expire(), this.parts.clock);
   }
 
   private refresh({ id, path, memoryBytes }: Shown): void {
@@ -155,6 +160,7 @@ export class Figures {
 
   /** Readers of figures that are no longer fresh wait again for new ones. */
   private expire(): void {
+    this.cancelExpiry = undefined;
     const before = this.parts.clock.monotonic() - FRESH_MS;
     const due = this.fresh.findIndex(({ since }) => since > before);
     const old = this.fresh.splice(0, Math.min(MOST_READS, due < 0 ? this.fresh.length : due));
@@ -168,13 +174,11 @@ export class Figures {
           this.logger.warn({ sandboxId: shown.id, err: error }, "figures of this sandbox are not kept up to date");
       }
     }
-    if (this.fresh.length > 0) return;
-    clearInterval(this.timer);
-    this.timer = undefined;
+    if (this.fresh.length > 0) this.expireLater();
   }
 
   close(): void {
-    clearInterval(this.timer);
+    this.cancelExpiry?.();
     this.gate.close();
   }
 }

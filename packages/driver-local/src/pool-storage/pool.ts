@@ -96,7 +96,7 @@ class BtrfsPool implements PoolStorage {
 
   async cloneDisk(id: string, kept: string, size: CloneSize): Promise<ClonedDisk> {
     const path = this.diskPath(id);
-    if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
+    if (existsSync(path)) throw new AppError("already_exists", `there is a disk at ${path}`, { reason: "disk_exists" });
     try {
       return { path, baseBytes: await this.cloneTree(kept, this.disksRoot, id, size) };
     } catch (error) {

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
-import { AppError } from "@boxyard/core";
+import { AppError, type Clock, later, systemClock } from "@boxyard/core";
 import { snapshotSubvolume } from "../sys/btrfs.ts";
 import { hasErrno } from "../sys/libc.ts";
 import { runCommand } from "../sys/run.ts";
@@ -14,19 +14,21 @@ const FEW = 4;
 const IDLE_MS = 1_000;
 
 /**
- * Snapshots of seeds that are ready to become volumes. The kernel makes a snapshot only after all written data is on the disk, which takes from
+ * Snapshots of seeds that are ready to become disks. The kernel makes a snapshot only after all written data is on the disk, which takes from
  * one millisecond to many. No create should wait for that, and above all not the server's only thread.
  */
 export class ReadyDisks {
   private readonly directory: string;
   private readonly seeds: InodeSeeds;
   private readonly filling = new Map<number, Promise<void>>();
-  private readonly waiting = new Map<number, NodeJS.Timeout>();
+  private readonly waiting = new Map<number, () => void>();
+  private readonly clock: Clock;
   private closed = false;
 
-  constructor(directory: string, seeds: InodeSeeds) {
+  constructor(directory: string, seeds: InodeSeeds, clock: Clock = systemClock) {
     this.directory = directory;
     this.seeds = seeds;
+    this.clock = clock;
   }
 
   /** Makes an empty subvolume at `path` whose inode numbers begin above the seed. `already_exists` when there is a file at `path`. */
@@ -39,8 +41,11 @@ export class ReadyDisks {
   /** Starts making the missing ones, now or after `IDLE_MS`. A failure is reported by the next `moveTo` that has to make one. */
   fill(seed: number): void {
     if (this.closed) return;
-    clearTimeout(this.waiting.get(seed));
-    this.waiting.set(seed, setTimeout(() => this.begin(seed, READY), IDLE_MS).unref());
+    this.waiting.get(seed)?.();
+    this.waiting.set(
+      seed,
+      later(IDLE_MS, () => this.begin(seed, READY), this.clock),
+    );
     if (this.namesFor(seed).length < FEW) this.begin(seed, FEW);
   }
 
@@ -58,18 +63,18 @@ export class ReadyDisks {
   /** Waits for snapshots that are being made. Ready ones stay for the next process. */
   async close(): Promise<void> {
     this.closed = true;
-    for (const timer of this.waiting.values()) clearTimeout(timer);
+    for (const cancel of this.waiting.values()) cancel();
     await Promise.all(this.filling.values());
   }
 
-  /** Paths of all ready volumes. */
+  /** Paths of all ready disks. */
   all(): string[] {
     return existsSync(this.directory) ? readdirSync(this.directory).map((name) => `${this.directory}/${name}`) : [];
   }
 
   /** False when none is ready. Only another process can create `path` between the check and the rename. */
   private tryMove(path: string, seed: number): boolean {
-    if (existsSync(path)) throw new AppError("already_exists", `there is a volume at ${path}`, { reason: "volume_exists" });
+    if (existsSync(path)) throw new AppError("already_exists", `there is a disk at ${path}`, { reason: "disk_exists" });
     for (const name of this.namesFor(seed)) {
       try {
         renameSync(`${this.directory}/${name}`, path);
