@@ -2,26 +2,29 @@ import { type Declared, routes } from "@boxyard/spec/platform";
 import type { RouteConfig } from "@hono/zod-openapi";
 import type { Credentials } from "../../keys/credentials.ts";
 import { type Api, mount } from "../route.ts";
-import { connect } from "./connect.ts";
-import { createSandbox } from "./create.ts";
 import { forkSandbox } from "./fork.ts";
-import { getSandbox } from "./get.ts";
-import { killSandbox } from "./kill.ts";
+import {
+  connect,
+  createSandbox,
+  getMetrics,
+  getSandbox,
+  killSandbox,
+  listMetrics,
+  pauseSandbox,
+  refreshSandbox,
+  resizeSandbox,
+  resumeSandbox,
+  rollbackSandbox,
+  setTimeout,
+  updateNetwork,
+} from "./lifecycle.ts";
 import { listSandboxes, listSandboxesV2 } from "./list.ts";
 import { getSandboxLogs, getSandboxLogsV2 } from "./logs.ts";
-import { getMetrics, listMetrics } from "./metrics.ts";
 import { getOrCreateSandbox, setUpSandbox, updateSandbox } from "./names.ts";
-import { updateNetwork } from "./network.ts";
 import { getNetworkLog, suggestNetwork } from "./network-log.ts";
-import { pauseSandbox } from "./pause.ts";
 import { getPortUrl, withdrawPortUrls } from "./port-url.ts";
-import { refreshSandbox } from "./refresh.ts";
-import { resizeSandbox } from "./resize.ts";
-import { resumeSandbox } from "./resume.ts";
-import { rollbackSandbox } from "./rollback.ts";
 import type { Handler, HandlerOf, SandboxServices } from "./services.ts";
 import { createSnapshot, listSnapshots } from "./snapshots.ts";
-import { setTimeout } from "./timeout.ts";
 
 export function mountSandboxes(app: Api, context: SandboxServices & { readonly credentials: Credentials }): void {
   mount(app, context, routes.createSandbox, createSandbox("v1"));
