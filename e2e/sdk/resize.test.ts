@@ -8,9 +8,13 @@ const target = () => ({ apiUrl: platform().apiUrl, apiKey: platform().apiKey });
 const MIB = 2 ** 20;
 
 async function seen(sandbox: Sandbox) {
-  const { stdout } = await sandbox.commands.run("free -m | awk '/Mem:/ {print $2}'; cat /.boxyard/host/limits.json");
-  const [total, limits = ""] = stdout.trim().split("\n");
+  const { stdout } = await sandbox.commands.run(
+    "free -m | awk '/Mem:/ {print $2}'; cat /.boxyard/host/limits.json; echo; df -m --output=size /dev/shm",
+  );
+  const [total, limits = "", , shared] = stdout.trim().split("\n");
   const { memoryBytes, diskBytes, cpuCount } = JSON.parse(limits) as { memoryBytes: number; diskBytes: number; cpuCount: number };
+  // Half of the memory, after everything that a sandbox is taken through.
+  expect(Number(shared)).toBe(memoryBytes / MIB / 2);
   return { total: Number(total), memoryMB: memoryBytes / MIB, diskMB: diskBytes / MIB, cpuCount };
 }
 
@@ -89,3 +93,19 @@ test("nproc and OMP_NUM_THREADS of commands follow the size and a resize; what t
   await using own = await Sandbox.create({ ...target(), resources: { cpuCount: 1 }, envs: { OMP_NUM_THREADS: "3" } });
   expect(await threads(own)).toBe("3 3");
 }, 120_000);
+
+test("/dev/shm follows the memory while files are in it, and keeps what it holds", async () => {
+  await using sandbox = await Sandbox.create({ ...target(), resources: { memoryMB: 256 } });
+  const fill = (mib: number) => sandbox.commands.run(`head -c ${mib}M /dev/zero > /dev/shm/held && stat -c %s /dev/shm/held`);
+  await expect(fill(160)).rejects.toThrow("No space left");
+  await sandbox.resize({ memoryMB: 512 });
+  expect((await fill(200)).stdout.trim()).toBe(String(200 * MIB));
+  // Less than its files take would be half of this.
+  await sandbox.resize({ memoryMB: 320 });
+  const room = async () =>
+    (await sandbox.commands.run("df -m --output=size,used /dev/shm | tail -1")).stdout.trim().split(/ +/).map(Number);
+  expect(await room()).toEqual([200, 200]);
+  await sandbox.commands.run("rm /dev/shm/held");
+  await sandbox.resize({ memoryMB: 320 });
+  expect(await room()).toEqual([160, 0]);
+}, 60_000);

@@ -1,6 +1,7 @@
 import type { SnapshotInfo } from "@boxyard/spec/platform-types";
 import { useState } from "preact/hooks";
 import { listSnapshots, templates } from "../lib/api.ts";
+import { fullTime } from "../lib/format.ts";
 import { useResource } from "../lib/resource.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy.tsx";
@@ -40,6 +41,7 @@ export function SnapshotsPage() {
                     </span>
                   ),
                 },
+                { name: "Deleted by a rule", cell: ({ deleteAt }) => (deleteAt ? fullTime(deleteAt) : "no"), wideOnly: true },
                 {
                   name: "",
                   cell: (one) => (

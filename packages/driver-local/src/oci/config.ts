@@ -1,5 +1,6 @@
 import { AGENT_ENVIRONMENT, AGENT_PATH, LINUX_CAPS, type Restrictions } from "@boxyard/driver";
 import { type Figure, figureMounts } from "../figures/files.ts";
+import { type InMemorySize, inMemory, sharedMemoryOf } from "../rootfs/in-memory.ts";
 import { ROOT_MOUNT } from "../rootfs/mounts.ts";
 import { RANGE_SIZE } from "../rootfs/uid-ranges.ts";
 import { DEVICE_RULES, MASKED_PATHS, READONLY_PATHS } from "./confinement.ts";
@@ -54,20 +55,19 @@ const OOM_SCORE_ADJ = 500;
 const AGENT_ROOM = 32;
 
 const DEV_BYTES = 64 << 20;
-/** One file for each of these bytes, as the kernel's own default has it for the machine's memory. */
-const BYTES_OF_FILE = 4_096;
-
-/**
- * Options of a file system in memory. The number of its files is limited for what is kept with them and charged to no cgroup: two access lists of
- * 128 bytes (`LARGEST_ACL_BYTES` of the seccomp policy), a sixteenth of `bytes`.
- */
-const inMemory = (bytes: number) => [`size=${bytes}`, `nr_inodes=${Math.ceil(bytes / BYTES_OF_FILE)}`];
+/** Options of a file system in memory. */
+const sizeOptions = ({ bytes, files }: InMemorySize) => [`size=${bytes}`, `nr_inodes=${files}`];
 
 function mounts(input: BundleInput) {
   const hidden = ["nosuid", "noexec", "nodev"];
   return [
     { destination: "/proc", type: "proc", source: "proc", options: hidden },
-    { destination: "/dev", type: "tmpfs", source: "tmpfs", options: ["nosuid", "strictatime", "mode=755", ...inMemory(DEV_BYTES)] },
+    {
+      destination: "/dev",
+      type: "tmpfs",
+      source: "tmpfs",
+      options: ["nosuid", "strictatime", "mode=755", ...sizeOptions(inMemory(DEV_BYTES))],
+    },
     {
       destination: "/dev/pts",
       type: "devpts",
@@ -78,7 +78,7 @@ function mounts(input: BundleInput) {
       destination: "/dev/shm",
       type: "tmpfs",
       source: "shm",
-      options: ["nosuid", "nodev", "mode=1777", ...inMemory(Math.floor(input.memoryBytes / 2))],
+      options: ["nosuid", "nodev", "mode=1777", ...sizeOptions(sharedMemoryOf(input.memoryBytes))],
     },
     { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: hidden },
     { destination: "/sys", type: "sysfs", source: "sysfs", options: ["ro", ...hidden] },

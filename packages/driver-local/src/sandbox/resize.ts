@@ -9,6 +9,7 @@ import { hasErrno } from "../sys/libc.ts";
 import { readAccount } from "./account.ts";
 import { cgroupOf, type LocalParts } from "./parts.ts";
 import type { RunningRecord } from "./sandboxes.ts";
+import { resizeSharedMemory } from "./shared-memory.ts";
 
 /**
  * Changes the limits of a running sandbox, in its turn. The record comes first: a new driver that finds it gives the same limits to what the sandbox starts
@@ -40,6 +41,7 @@ async function changeLimits(parts: LocalParts, record: RunningRecord, resources:
       // v1 refuses a limit to which it cannot bring the use down.
       throw hasErrno(error, "EBUSY") ? inUse("memory", memoryInUse(cgroup), resources.memoryBytes) : error;
     }
+    resizeSharedMemory(record.process, resources.memoryBytes);
   });
   await parts.storage.limitTree(parts.storage.diskPath(sandboxId), resources.diskBytes - diskBaseBytes);
   const facts = parts.paths.hostFacts(sandboxId);

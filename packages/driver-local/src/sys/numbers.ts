@@ -150,6 +150,8 @@ const COMMON = {
   open_tree: 428,
   move_mount: 429,
   fsopen: 430,
+  fsconfig: 431,
+  fspick: 433,
   pidfd_open: 434,
   openat2: 437,
   mount_setattr: 442,

@@ -30,6 +30,7 @@ export function DetailsTab({ detail }: { detail: SandboxDetail }) {
               ["Template", <Link to={`/templates/${encodeURIComponent(templateID)}`}>{alias ?? templateID}</Link>],
               ["Started", fullTime(startedAt)],
               [detail.state === "paused" ? "Paused" : "Ends", fullTime(endAt)],
+              ...(detail.deleteAt ? [["Deleted by a rule", fullTime(detail.deleteAt)] as const] : []),
               ["At its end", lifecycle.onTimeout === "pause" ? "it is paused" : "it is killed"],
               ["A request while it is paused", lifecycle.autoResume ? "resumes it" : "is refused"],
               ["Limits", `${cpuCount} CPU, ${megabytes(memoryMB)} of memory, ${megabytes(diskSizeMB)} of disk`],

@@ -114,6 +114,7 @@ function Builds({ template: { templateID, builds } }: { template: TemplateWithBu
             { name: "Status", cell: ({ status }) => <Badge state={status} /> },
             { name: "Begun", cell: ({ createdAt }) => shortTime(createdAt), isNumber: true, wideOnly: true },
             { name: "Ended", cell: ({ finishedAt }) => (finishedAt ? shortTime(finishedAt) : ""), isNumber: true, wideOnly: true },
+            { name: "Deleted by a rule", cell: ({ deleteAt }) => (deleteAt ? shortTime(deleteAt) : ""), isNumber: true, wideOnly: true },
           ]}
         />
       )}
