@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Screen } from "../../heavy/terminal.ts";
 import type { Agent } from "../../lib/agent.ts";
-import { type Connection, TERMINAL_TAG, TerminalSession } from "../../lib/terminal-session.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { failed } from "../../ui/toasts.tsx";
+import { type Connection, TERMINAL_TAG, TerminalSession } from "./terminal-session.ts";
 
 interface Shell {
   readonly number: number;

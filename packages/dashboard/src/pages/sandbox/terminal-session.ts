@@ -1,6 +1,6 @@
 import type { CommandHandle } from "@boxyard/sdk";
-import type { Screen } from "../heavy/terminal.ts";
-import type { Agent } from "./agent.ts";
+import type { Screen } from "../../heavy/terminal.ts";
+import type { Agent } from "../../lib/agent.ts";
 
 /** Tag of the terminals of this page: a page that is loaded again finds them by it. */
 export const TERMINAL_TAG = "dashboard-terminal";
