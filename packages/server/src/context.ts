@@ -268,8 +268,11 @@ const rulesOf = ({ startsFromMemory }: ServerConfig, limits: TeamLimits) => ({
   startsFromMemory,
   maxHoursOf: (teamId: TeamId) => limits.of(teamId, "timeoutHours"),
 });
-const engineOf = (parts: EngineNeeds, { observer, stepGraceMs }: ServerOptions): Engine =>
-  new Engine({ ...parts, ...(observer && { observer }), ...(stepGraceMs && { stepGraceMs }) }, { ...TRANSITIONS, answerFor });
+const engineOf = (parts: EngineNeeds, { observer, stepGraceMs, owned }: ServerOptions): Engine =>
+  new Engine(
+    { ...parts, ...(observer && { observer }), ...(stepGraceMs && { stepGraceMs }), ...(owned && { permit: owned.permit }) },
+    { ...TRANSITIONS, answerFor },
+  );
 
 /** Everything that limits how many sandboxes there are, and how many are made at once. */
 function admissionOf({ config, idempotency, placement, clock, sandboxes, limits, giveWay }: AdmissionNeeds): Admission {

@@ -13,6 +13,8 @@ import { isForRole, type Role, StandbyFront } from "./standby-front.ts";
 import { LEASE_MS, Term } from "./term.ts";
 
 const LOOK_MS = 500;
+/** Longer than an owner takes to try again. */
+const RESTRAINT_MS = 4000;
 /** A replica that could not start its work as the owner lets the others try first. */
 const AFTER_FAILURE_MS = 5000;
 
@@ -42,6 +44,7 @@ export class Replica {
   private readonly standby: StandbyFront;
   private term: Term | undefined;
   private isServing = false;
+  private restrainedUntil = 0;
   private watching: Promise<void> = Promise.resolve();
 
   private constructor(options: ReplicaOptions & { readonly config: ReplicaConfig }) {
@@ -90,10 +93,16 @@ export class Replica {
   private async watch(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      const term = await this.look().catch((err: unknown) => this.logger.warn({ err }, "the database does not say who owns the sandboxes"));
+      const term = await this.look().catch((err: unknown) => this.missed(err));
       if (term && !(await this.own(term))) await this.pause(AFTER_FAILURE_MS);
       await this.pause(LOOK_MS);
     }
+  }
+
+  /** When the database was away for everybody, the owner has the first turn to renew its lease. */
+  private missed(err: unknown): undefined {
+    this.restrainedUntil = this.clock.monotonic() + RESTRAINT_MS;
+    this.logger.warn({ err }, "the database does not say who owns the sandboxes");
   }
 
   private pause(ms: number): Promise<void> {
@@ -104,10 +113,12 @@ export class Replica {
   private async look(): Promise<Term | undefined> {
     const { replicaAddress } = this.options.config;
     const { epoch, address, isLive } = await this.lease.look(replicaAddress);
-    const { hostname, port } = address === "" ? { hostname: "", port: 0 } : new URL(`http://${address}`);
-    this.view.set(address === "" ? undefined : { epoch, host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
-    if (isLive) return undefined;
+    const { hostname, port } = new URL(`http://${address || "none"}`);
+    // Its own address is that of its former process, whose lease has not ended yet.
+    const isServed = address !== "" && address !== replicaAddress;
+    this.view.set(!isServed ? undefined : { epoch, host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
     const askedAt = this.clock.monotonic();
+    if (isLive || askedAt < this.restrainedUntil) return undefined;
     const taken = await this.lease.take();
     return taken === undefined ? undefined : new Term(this.lease, taken, askedAt, { clock: this.clock, logger: this.logger });
   }
@@ -137,7 +148,7 @@ export class Replica {
       const { epoch, lost } = term;
       const own = { is: isForRole, answer: () => ({ role: this.role ?? "standby", epoch }) };
       const front = { ports: this.ports.lend, own };
-      const owned = { epoch, lost, front, countReplicas: () => this.lease.countReplicas() };
+      const owned = { epoch, permit: term, lost, front, countReplicas: () => this.lease.countReplicas() };
       const server = await startServer({ ...options, driver: fencedDriver(driver, term), owned });
       this.isServing = true;
       onOwner?.(server);

@@ -10,8 +10,10 @@ import type { OwnerPlace, OwnerPlaceView } from "./owner-place.ts";
 
 /** Where a replica says what it is. */
 const ROLE_PATH = "/replica";
-/** Marks a request that another replica passes on. The proxy passes no fields of this form to sandboxes. */
+/** How many replicas have passed a request on. The proxy passes no fields of this form to sandboxes. */
 const PASSED_ON = "x-forwarded-by-replica";
+/** A replica that has just started, and one that knew it as the owner before, pass a request on to each other once at most. */
+const MOST_PASSES = 2;
 const REPLACED = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", PASSED_ON];
 
 const problem = (message: string, reason: string): ProxyProblem => ({
@@ -50,11 +52,17 @@ export class StandbyFront extends Front {
   override exchange(request: RequestHead, client: ClientConnection): Exchange {
     const role = this.role();
     if (isForRole(request)) return this.answerRole(request, client, role ?? "standby");
-    // Two replicas that take each other for the owner must not pass a request to and fro.
-    if (request.fields.lower.includes(PASSED_ON) && role === "standby") return this.refuse(request, client, NO_OWNER);
+    const passes = passesOf(request);
+    if (passes >= MOST_PASSES && role === "standby") return this.refuse(request, client, NO_OWNER);
     client.trust();
     const connect = (place: OwnerPlace, onUnreached: (early: readonly Buffer[]) => void) => {
-      const edit = { takesUpgrade: true, drops: REPLACED, added: forwardedFields(request, client), problem: OWNER_LOST, onUnreached };
+      const edit = {
+        takesUpgrade: true,
+        drops: REPLACED,
+        added: forwardedFields(request, client, passes + 1),
+        problem: OWNER_LOST,
+        onUnreached,
+      };
       const exchange = new ProxyExchange(request, client, this.routeTo(place), place.port, this.pool, edit);
       exchange.start();
       return exchange;
@@ -82,13 +90,22 @@ export class StandbyFront extends Front {
 export const isForRole = (request: RequestHead): boolean =>
   request.target === ROLE_PATH && request.method === "GET" && dispatch(request).kind === "api";
 
+/** A value that no replica sends counts as that of a request that was passed on too often. */
+function passesOf({ fields }: RequestHead): number {
+  const text = fields.get(PASSED_ON);
+  return text === undefined ? 0 : /^\d$/.test(text) ? Number(text) : MOST_PASSES;
+}
+
 /** What the owner has to know of the client, whose connection ends here. */
-function forwardedFields({ fields }: RequestHead, { connection }: ClientConnection): string {
+function forwardedFields({ fields }: RequestHead, { connection }: ClientConnection, passes: number): string {
   const hops = [...fields.all("x-forwarded-for"), connection.remoteAddress].join(", ");
   const proto = connection.tls ? "https" : fields.get("x-forwarded-proto");
   const host = fields.get("x-forwarded-host");
   const line = (name: string, value: string | undefined) => (value === undefined ? "" : `${name}: ${value}\r\n`);
   return (
-    line("X-Forwarded-For", hops) + line("X-Forwarded-Proto", proto) + line("X-Forwarded-Host", host) + line("X-Forwarded-By-Replica", "1")
+    line("X-Forwarded-For", hops) +
+    line("X-Forwarded-Proto", proto) +
+    line("X-Forwarded-Host", host) +
+    line("X-Forwarded-By-Replica", String(passes))
   );
 }

@@ -12,8 +12,20 @@ import { type Incarnation, Sandbox } from "./sandbox.ts";
 import type { Transition, TransitionContext } from "./transition.ts";
 
 const RETRY_MS = 5000;
+const SETTLED: ReadonlySet<string> = new Set(["running", "paused"]);
 /** Shortest lifetime of a sandbox that a request has resumed. Its own timeout counts where that is longer. */
 const LEAST_WAKE_MS = 300_000;
+
+/** Causes of an end that somebody wants; by the others the processes have ended already. */
+const WANTED: ReadonlySet<EndCause> = new Set([
+  "requested",
+  "timeout",
+  "idle",
+  "setup_abandoned",
+  "unresponsive",
+  "owner_gone",
+  "retention",
+]);
 
 /**
  * Changes sandboxes. Every change of a state is a `Transition`, and runs in the sandbox's turn, one at a time. Memory and store hold the same
@@ -59,6 +71,7 @@ export class Engine {
 
   /** Adds a new sandbox, which counts as living from now on. The caller calls `make` next. */
   add(record: SandboxRecord): Sandbox {
+    this.parts.permit?.check();
     if (this.isClosed) throw new AppError("unavailable", "The server is shutting down", { reason: "shutting_down" });
     const sandbox = new Sandbox(record, this.parts.placement.nodeOf(record).driver, false);
     this.sandboxes.add(sandbox);
@@ -118,6 +131,7 @@ export class Engine {
    * when the sandbox has another incarnation by then, or waits for its adoption.
    */
   async end(sandbox: Sandbox, cause: EndCause, only?: Incarnation): Promise<void> {
+    if (WANTED.has(cause)) this.parts.permit?.check();
     // A transition in progress aborts and runs its undo actions. Then the removal has its turn.
     if (cause === "requested") sandbox.interrupt();
     await sandbox.queue.run(async () => {
@@ -133,6 +147,7 @@ export class Engine {
   /** Removes a sandbox by a rule of retention, if it is still paused, and has been since then. */
   async expire(sandbox: Sandbox, pausedAt: number): Promise<void> {
     await sandbox.queue.run(async () => {
+      this.parts.permit?.check();
       if (sandbox.state === "paused" && sandbox.record.endAt === pausedAt) await this.remove(sandbox, "retention");
     });
   }
@@ -175,6 +190,8 @@ export class Engine {
     options: RunOptions,
   ): Promise<Output> {
     const parts = this.partsOf(sandbox);
+    // Nothing has changed yet, so nothing has to be undone.
+    if (transition.name !== this.own.kill.name && SETTLED.has(sandbox.state)) this.parts.permit?.check();
     const work = () => runTransition(parts, sandbox, transition, input, this.write, options);
     try {
       if (transition.needsRoom && sandbox.state === "paused") {

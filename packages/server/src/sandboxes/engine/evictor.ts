@@ -10,15 +10,18 @@ const MAX_SLEEP_MS = 1000;
 export class Evictor {
   private readonly clock: Clock;
   private readonly onDue: (id: string) => void;
+  private readonly mayEnd: () => boolean;
   private readonly times = new Map<string, number>();
   private wake = new AbortController();
   private stopped = false;
   private wakesAt = Number.POSITIVE_INFINITY;
   private loop: Promise<void> | undefined;
 
-  constructor(clock: Clock, onDue: (id: string) => void) {
+  /** `mayEnd`: while it gives false, ends that have come wait. */
+  constructor(clock: Clock, onDue: (id: string) => void, mayEnd: () => boolean = () => true) {
     this.clock = clock;
     this.onDue = onDue;
+    this.mayEnd = mayEnd;
   }
 
   start(): void {
@@ -44,8 +47,10 @@ export class Evictor {
     while (!this.stopped) {
       const now = this.clock.now();
       let next = now + MAX_SLEEP_MS;
+      const mayEnd = this.mayEnd();
       for (const [id, at] of this.times) {
         if (at <= now) {
+          if (!mayEnd) continue;
           this.times.delete(id);
           this.onDue(id);
         } else if (at < next) next = at;

@@ -22,6 +22,13 @@ export interface Resumes {
   start<T>(sandbox: Sandbox, work: () => Promise<T>, memoryBytes?: number): Promise<T>;
 }
 
+/** Whether this server may change sandboxes now: the owner among several servers may not while its lease has lapsed. */
+export interface Permit {
+  readonly isValid: boolean;
+  /** Throws `unavailable`, reason `not_owner`. */
+  check(): void;
+}
+
 /** What the engine works with. */
 export interface EngineNeeds {
   readonly store: Store;
@@ -46,6 +53,8 @@ export interface EngineNeeds {
   readonly metering?: Metering;
   /** Told how long transitions and their steps take. */
   readonly timings?: Timings;
+  /** Asked before a change begins; without it the server always may. */
+  readonly permit?: Permit;
   /** Tests inject faults before and after each point of a transition; `pointsOf` names the points. */
   readonly observer?: StepObserver;
 }

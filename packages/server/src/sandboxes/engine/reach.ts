@@ -28,7 +28,11 @@ export class Reach {
   constructor(parts: EngineNeeds, events: ReachEvents) {
     this.parts = parts;
     this.events = events;
-    this.evictor = new Evictor(parts.clock, (id) => events.due(id as SandboxId));
+    this.evictor = new Evictor(
+      parts.clock,
+      (id) => events.due(id as SandboxId),
+      () => parts.permit?.isValid !== false,
+    );
   }
 
   start(): void {

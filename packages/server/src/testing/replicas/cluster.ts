@@ -49,7 +49,7 @@ export class ReplicaProcess {
 
   /** Starts the process; it answers once `role` does. */
   start(): void {
-    rmSync(join(this.dataDir, KILL_AT), { force: true });
+    this.spare();
     const log = openSync(join(this.dataDir, "log"), "a", 0o600);
     const address = `127.0.0.1:${this.port}`;
     const env = {
@@ -72,6 +72,15 @@ export class ReplicaProcess {
   /** Makes it kill itself at a step: `before` or `after`, and the step's name. */
   killAt(point: string): void {
     writeFileSync(join(this.dataDir, KILL_AT), point);
+  }
+
+  /** Takes `killAt` back. */
+  spare(): void {
+    rmSync(join(this.dataDir, KILL_AT), { force: true });
+  }
+
+  get hasEnded(): boolean {
+    return this.child !== undefined && (this.child.exitCode !== null || this.child.signalCode !== null);
   }
 
   /** Resolves when the process has ended. */
