@@ -21,7 +21,7 @@ const heading = (name: string) => (page: Page) => page.getByRole("heading", { na
 function looksOf({ id }: HeldSandbox): Look[] {
   const at = `/sandboxes/${id}`;
   return [
-    { name: "overview", at: "", ready: heading("Newest sandboxes") },
+    { name: "overview", at: "", ready: openOverview },
     { name: "sandboxes", at: "/sandboxes", ready: (page) => page.getByRole("link", { name: id }).waitFor() },
     { name: "create", at: "/sandboxes?new", ready: heading("Create a sandbox") },
     { name: "terminal", at, ready: openTerminal },
@@ -40,9 +40,15 @@ function looksOf({ id }: HeldSandbox): Look[] {
     { name: "volumes", at: "/volumes", ready: (page) => page.getByRole("row", { name: /page-data/ }).waitFor() },
     { name: "volume", ready: openVolume },
     { name: "keys", at: "/keys", ready: (page) => page.getByRole("row", { name: /first/ }).waitFor() },
-    { name: "settings", at: "/settings", ready: heading("In force") },
+    { name: "team", at: "/team", ready: heading("What the team may have, and has") },
+    { name: "settings", at: "/settings", ready: (page) => page.getByRole("row", { name: /^BOXYARD_DATA/ }).waitFor() },
     { name: "palette", ready: openPalette },
   ];
+}
+
+async function openOverview(page: Page): Promise<void> {
+  await page.getByRole("region", { name: "Last events" }).getByText("sandbox.running").first().waitFor();
+  await page.getByRole("heading", { name: "Doctor" }).waitFor();
 }
 
 async function openTerminal(page: Page): Promise<void> {
@@ -68,8 +74,8 @@ async function openPreview(page: Page, name: string, shown: Locator): Promise<vo
 
 async function openPalette(page: Page): Promise<void> {
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").fill("s");
-  await page.getByRole("option").first().waitFor();
+  await page.getByRole("dialog").getByRole("combobox").fill("s");
+  await page.getByRole("dialog").getByRole("option").first().waitFor();
 }
 
 const PROGRAM = `def primes(limit):

@@ -26,3 +26,30 @@ export async function findings(page: Page): Promise<string[]> {
 
 /** Whether the page is no wider than the window. */
 export const fits = (page: Page): Promise<boolean> => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+
+/** What has moved on the page since `watchShifts`: how much of the window, and which elements. */
+export interface Shifts {
+  readonly sum: number;
+  readonly what: readonly string[];
+}
+
+interface Shift {
+  readonly value: number;
+  readonly sources: readonly { readonly node: Node | null }[];
+}
+
+/** From now on the page notes what moves by itself. */
+export async function watchShifts(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const shifts: Shift[] = [];
+    Object.assign(globalThis, { shifts });
+    new PerformanceObserver((list) => shifts.push(...(list.getEntries() as unknown as Shift[]))).observe({ type: "layout-shift" });
+  });
+}
+
+export const shiftsOf = (page: Page): Promise<Shifts> =>
+  page.evaluate(() => {
+    const { shifts } = globalThis as unknown as { shifts: readonly Shift[] };
+    const what = shifts.flatMap(({ sources }) => sources.map(({ node }) => `${node?.nodeName} ${node?.textContent?.slice(0, 60)}`));
+    return { sum: shifts.reduce((sum, { value }) => sum + value, 0), what };
+  });

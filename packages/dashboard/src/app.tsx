@@ -4,13 +4,14 @@ import { go, usePlace } from "./lib/router.ts";
 import { currentSession, onSessionEnd, type SessionInfo } from "./lib/session.ts";
 import { EventsPage } from "./pages/events/events-page.tsx";
 import { KeysPage } from "./pages/keys.tsx";
-import { OverviewPage } from "./pages/overview.tsx";
+import { OverviewPage } from "./pages/overview/overview-page.tsx";
 import { SandboxPage } from "./pages/sandbox/sandbox-page.tsx";
 import { SandboxesPage } from "./pages/sandboxes/sandboxes-page.tsx";
 import { SecretsPage } from "./pages/secrets.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { SnapshotsPage } from "./pages/snapshots.tsx";
+import { TeamPage } from "./pages/team.tsx";
 import { BuildPage } from "./pages/templates/build-page.tsx";
 import { TemplatePage } from "./pages/templates/template-page.tsx";
 import { TemplatesPage } from "./pages/templates/templates-page.tsx";
@@ -81,6 +82,8 @@ function Current({ session }: { session: SessionInfo }) {
       return name === undefined ? <WebhooksPage /> : <WebhookPage key={name} id={name} />;
     case "keys":
       return <KeysPage own={session.key.id} />;
+    case "team":
+      return <TeamPage />;
     case "settings":
       return <SettingsPage session={session} />;
     default:

@@ -17,5 +17,6 @@ export const AREAS: readonly Area[] = [
   { path: "/events", name: "Events", icon: "event" },
   { path: "/webhooks", name: "Webhooks", icon: "webhook" },
   { path: "/keys", name: "API keys", icon: "key" },
+  { path: "/team", name: "Team", icon: "team" },
   { path: "/settings", name: "Settings", icon: "settings" },
 ];

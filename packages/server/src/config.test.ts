@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { printable, readConfig } from "./config.ts";
+import { readConfig } from "./config.ts";
+import { printable } from "./shown-config.ts";
 
 test("a variable that is unset or empty has its default", () => {
   expect(readConfig({ BOXYARD_LISTEN: "", UNRELATED: "1" })).toMatchObject({
@@ -34,6 +35,9 @@ test.each([
   expect(() => readConfig(env as Record<string, string>)).toThrow(message);
 });
 
-test("the database's password is not shown", () => {
+test("neither the database's password nor the headers for a collector are shown", () => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://u:secret@localhost:4318", OTEL_EXPORTER_OTLP_HEADERS: "authorization=secret" };
+  expect(JSON.stringify(printable(readConfig({ ...env, OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318" })))).not.toContain("secret");
+  expect(JSON.stringify(readConfig({ ...env, DATABASE_URL: "postgres://u:secret@h/d" }).given)).not.toContain("secret");
   expect(JSON.stringify(printable(readConfig({ DATABASE_URL: "postgres://u:secret@h/d" })))).not.toContain("secret");
 });

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { isLimitName, LIMIT_NAMES, type LimitName } from "@boxyard/spec/platform";
@@ -8,6 +8,7 @@ import { list, listedHosts, pairsOf } from "./config-lists.ts";
 import { isNetwork } from "./networks.ts";
 import { otlpHeaders } from "./otlp-headers.ts";
 import type { ProxySettings } from "./registry-hosts.ts";
+import { shownTexts } from "./shown-texts.ts";
 
 /** By which factor the limits of all sandboxes together may exceed what the machine has of a resource; at least 1. */
 export interface Overcommit {
@@ -86,6 +87,8 @@ export interface ServerConfig {
   readonly databaseUrl: string | undefined;
   /** HOST:PORT at which the other servers on the database reach this one; undefined: there are no others. */
   readonly replicaAddress: string | undefined;
+  /** The texts of the variables that are set, by name; of one that may hold a password only that it is set. */
+  readonly given: Readonly<Partial<Record<SettingName, string>>>;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -270,6 +273,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     trustedProxies: e.BOXYARD_TRUSTED_PROXIES,
     databaseUrl: e.DATABASE_URL,
     replicaAddress: replicaOf(e.BOXYARD_REPLICA_ADDRESS, e.DATABASE_URL),
+    given: shownTexts(given),
   };
 }
 
@@ -283,11 +287,4 @@ function tlsOf(listen: ServerConfig["listen"], cert: string | undefined, key: st
   if (cert === undefined && key === undefined) return undefined;
   const missing = cert === undefined ? "BOXYARD_TLS_CERT" : "BOXYARD_TLS_KEY";
   throw new AppError("invalid_argument", `${missing}: must be set too`, { reason: "invalid_setting" });
-}
-
-/** What `--print-config` shows; of a secret, only whether it is set. */
-export function printable(config: ServerConfig): Record<string, unknown> {
-  const { https, http, noProxy } = config.proxy;
-  const proxy = { ...(https && { https: "(set)" }), ...(http && { http: "(set)" }), noProxy };
-  return { ...config, proxy, databaseUrl: config.databaseUrl === undefined ? join(config.dataDir, "boxyard.db") : "(set)" };
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver, TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import type { SandboxDriver } from "@boxyard/driver";
+import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
 import { assembleRouting } from "./assemble-routing.ts";
 import { assembleTemplates } from "./assemble-templates.ts";
 import type { ServerConfig } from "./config.ts";
@@ -21,6 +21,7 @@ import { logsOf } from "./logs/assemble.ts";
 import { assembleMetrics } from "./metrics/assemble.ts";
 import { NetworkLog } from "./network-log/network-log.ts";
 import { noDashboard, noSdkPackage } from "./no-files.ts";
+import { overviewOf } from "./overview/assemble.ts";
 import type { Owned } from "./owned.ts";
 import { observe } from "./prometheus/collect.ts";
 import { type Front, NO_COUNTS } from "./proxy/front.ts";
@@ -115,6 +116,8 @@ export interface ServerOptions {
   readonly owned?: Owned;
   /** Gives the hosts of the package registries that the machine is set to use; none by default. */
   readonly packageHosts?: () => readonly string[];
+  /** What the machine can do, for the operator; nothing by default. */
+  readonly fingerprint?: () => Promise<Fingerprint>;
   /** Gives the path of the installable package of the TypeScript client. Without it requests for the package are refused. */
   readonly sdkPackage?: () => Promise<string>;
   /** Gives the directory of the dashboard's files. Without it the dashboard says that the server has none. */
@@ -164,7 +167,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const idempotency = new Idempotency(store, clock);
   const admission = admissionOf({ config, idempotency, placement, clock, sandboxes, limits, giveWay: async () => warm.giveWay() });
   const { metering, history, ...metrics } = await assembleMetrics({ store, clock });
-  const { instruments, tracer, timings } = timingsOf(config, clock, logger);
+  const { instruments, tracer, recent, timings } = timingsOf(config, clock, logger);
   const records = { store, placement, clock, sandboxes, admission, metering, timings, use };
   const engine = engineOf({ ...records, routes, agent, tokens, portLinks, events, authorities, policies }, options);
   const making = { engine, admission, clock };
@@ -199,6 +202,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     ...made,
     ...{ run: crypto.randomUUID(), accessLog: accessLogOf(config, clock), tracer },
     sandboxes: service,
+    ...overviewOf({ ...making, ...made, ...kept, ...metrics, config, placement, sandboxes, recent, firstKey }, options.fingerprint),
     nodes: new Nodes({ placement, sandboxes, service, store }),
     ...{ resizing: new Resizing({ engine, admission, templates }), portUrls: new PortUrls({ engine, routes, portLinks, clock }) },
     named: new NamedSandboxes({ engine, sandboxes: service, clock }),

@@ -141,9 +141,3 @@ export const volumes = {
   removePath: (volume: string, token: string, path: string) =>
     call<void>("DELETE", inVolume(volume, "path", path), { headers: ofVolume(token) }),
 };
-
-/** The state of the server: undefined if all is well, else why it is degraded. */
-export async function serverTrouble(signal?: AbortSignal): Promise<string | undefined> {
-  const text = await (await request("GET", "/health", { signal })).text();
-  return text.split("\n").slice(1).join(" ").trim() || undefined;
-}

@@ -1,4 +1,4 @@
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /** `1.5 MiB`. */
 export function bytes(count: number): string {
@@ -22,6 +22,12 @@ export function duration(ms: number): string {
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
   return `${Math.floor(hours / 24)} days`;
+}
+
+/** `4.2 ms`, `120 ms`, `1.5 s`. */
+export function milliseconds(ms: number): string {
+  if (ms >= 1000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });

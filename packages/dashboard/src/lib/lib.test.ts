@@ -3,7 +3,7 @@ import type { EntryInfo } from "@boxyard/sdk";
 import { readPairs } from "../pages/sandboxes/pairs.ts";
 import { orderOf } from "../pages/templates/build-order.ts";
 import { join, linesOf, parentOf } from "./file-tree.ts";
-import { bytes, counted, duration, fullTime } from "./format.ts";
+import { bytes, counted, duration, fullTime, milliseconds } from "./format.ts";
 import { portsIn } from "./listening-ports.ts";
 
 test("sizes, durations and numbers as people read them", () => {
@@ -11,6 +11,7 @@ test("sizes, durations and numbers as people read them", () => {
   expect([-5, 59_000, 90_000, 600_000, 3_600_000, 5_400_000, 3 * 86_400_000].map(duration)).toEqual([
     ...["0 s", "59 s", "1 min 30 s", "10 min", "1 h", "1 h 30 min", "3 days"],
   ]);
+  expect([4.21, 120.4, 1500, 12_400].map(milliseconds)).toEqual(["4.2 ms", "120 ms", "1.5 s", "12 s"]);
   expect([counted(1, "file"), counted(2, "file"), counted(0, "sandbox", "sandboxes")]).toEqual(["1 file", "2 files", "0 sandboxes"]);
   expect(fullTime("no time")).toBe("no time");
 });

@@ -57,11 +57,3 @@ export async function signOut(): Promise<void> {
   await fetch("/dashboard/own/session", { method: "DELETE", headers: { [PAGE_TOKEN]: pageToken() } }).catch(() => {});
   sessionEnded();
 }
-
-/** One of the server's own answers for the page (`/dashboard/own/<name>`). */
-export async function ownAnswer<T>(name: string): Promise<T> {
-  const response = await fetch(`/dashboard/own/${name}`, { headers: { [PAGE_TOKEN]: pageToken() } });
-  if (response.status === 401) sessionEnded();
-  if (!response.ok) throw await errorOf(response);
-  return (await response.json()) as T;
-}

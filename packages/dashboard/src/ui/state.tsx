@@ -16,6 +16,9 @@ const TONES: Readonly<Record<string, string>> = {
   held: "warm",
   connecting: "busy",
   "given up": "bad",
+  ok: "good",
+  warning: "warm",
+  failed: "bad",
   error: "bad",
   unresponsive: "bad",
 };

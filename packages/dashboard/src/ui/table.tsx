@@ -5,6 +5,8 @@ interface TableProps<T> {
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string;
   readonly columns: readonly Column<T>[];
+  /** Columns keep their widths whatever is in them: for what changes by itself. The first one is as wide as a name or as an id. */
+  readonly steady?: "name" | "id";
 }
 
 export interface Column<T> {
@@ -16,12 +18,12 @@ export interface Column<T> {
 }
 
 /** A table of some tens of rows. */
-export function Table<T>({ label, rows, keyOf, columns }: TableProps<T>) {
+export function Table<T>({ label, rows, keyOf, columns, steady }: TableProps<T>) {
   const classOf = ({ wideOnly, isNumber }: Column<T>) => `${wideOnly ? "wide-only" : ""} ${isNumber ? "number" : ""}`;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it
     <section class="table-scroll" tabIndex={0} aria-label={label}>
-      <table class="table">
+      <table class={steady ? `table steady-columns first-${steady}` : "table"}>
         <thead>
           <tr>
             {columns.map((column) => (

@@ -5,8 +5,11 @@ import { Hono } from "hono";
 import type { ServerConfig } from "../config.ts";
 import type { Credentials } from "../keys/credentials.ts";
 import type { Keys } from "../keys/keys.ts";
+import type { RecentWork } from "../overview/recent.ts";
+import type { TeamUse } from "../overview/team-use.ts";
 import type { Instruments } from "../prometheus/instruments.ts";
 import type { Store, StoreTrouble } from "../store/index.ts";
+import type { TeamLimits } from "../teams/limits.ts";
 import type { Teams } from "../teams/teams.ts";
 import type { Templates } from "../templates/templates.ts";
 import { AGENT_DOCUMENTS, agentDocument } from "./agent-documents.ts";
@@ -24,6 +27,7 @@ import { mountSandboxes } from "./sandboxes/index.ts";
 import type { SandboxServices } from "./sandboxes/services.ts";
 import { getSdkPackage, SDK_PACKAGE_PATH, type SdkServices } from "./sdk-package.ts";
 import { mountSecrets, type SecretServices } from "./secrets/index.ts";
+import { mountServer, type ServerServices } from "./server/index.ts";
 import { mountTeams } from "./teams/index.ts";
 import { mountTemplates } from "./templates/index.ts";
 import type { TemplateServices } from "./templates/services.ts";
@@ -44,6 +48,7 @@ export interface ApiServices
     Pick<NodeServices, "nodes" | "run">,
     SecretServices,
     WebhookServices,
+    Pick<ServerServices, "overview">,
     DashboardServices {
   readonly config: ServerConfig;
   readonly templates: Templates;
@@ -53,6 +58,9 @@ export interface ApiServices
   readonly logger: Logger;
   readonly store: Pick<Store, "health" | "teamSlug" | "templates">;
   readonly instruments: Instruments;
+  readonly recent: Pick<RecentWork, "refused">;
+  readonly limits: TeamLimits;
+  readonly teamUse: TeamUse;
 }
 
 /** Codes of errors that say that a limit was met, or something is away. */
@@ -70,6 +78,7 @@ export function createApp(context: ApiServices): Api {
   mountKeys(app, context);
   mountTeams(app, context);
   mountNodes(app, context);
+  mountServer(app, context);
   mountMetrics(app, context);
   mountEvents(app, context);
   mountSecrets(app, context);
@@ -105,7 +114,10 @@ export function createApp(context: ApiServices): Api {
     });
   });
   app.onError((error, c) => {
-    if (isAppError(error) && COUNTED.has(error.code)) context.instruments.refused(error.reason);
+    if (isAppError(error) && COUNTED.has(error.code)) {
+      context.instruments.refused(error.reason);
+      context.recent.refused(error);
+    }
     return errorResponse(error, context.logger, c.req.header(REQUEST_ID));
   });
   return app;

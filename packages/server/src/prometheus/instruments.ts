@@ -12,8 +12,8 @@ export interface RunTimes {
 
 /** How long the changes of sandboxes take. */
 export interface Timings {
-  /** At the begin of a change; undefined: its times are not wanted. */
-  begin(transition: string): RunTimes | undefined;
+  /** At the begin of a change of a sandbox, with the kind of its owner; undefined: its times are not wanted. */
+  begin(transition: string, owner: string): RunTimes | undefined;
 }
 
 /**

@@ -38,6 +38,11 @@ export class TeamLimits {
     return Object.fromEntries(LIMIT_NAMES.map((name) => [name, this.of(id, name)])) as LimitValues;
   }
 
+  /** Whether the operator has set this limit for the team. */
+  isOwn(id: TeamId, name: LimitName): boolean {
+    return this.overrides.get(id)?.[name] !== undefined;
+  }
+
   /** Throws `resource_exhausted`, reason `team_limit`, when a team would have `amount` of what the limit is about. */
   check(id: TeamId, name: LimitName, amount: number, retryAfter = 5): void {
     const value = this.of(id, name);

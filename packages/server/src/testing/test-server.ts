@@ -42,6 +42,8 @@ export interface TestServerOptions {
   /** What the machine is set to use; nothing by default. */
   readonly packageHosts?: () => readonly string[];
   readonly webhookBackoffMs?: readonly number[];
+  /** What the machine can do; nothing by default. */
+  readonly fingerprint?: ServerOptions["fingerprint"];
 }
 
 const document = new DocumentCheck(platformDocument());
@@ -95,6 +97,7 @@ export class TestServer {
       dashboardFiles,
       webhookBackoffMs,
       packageHosts,
+      fingerprint,
     } = options;
     const { logger = silentLogger } = options;
     const driver = new FakeDriver(world);
@@ -112,6 +115,7 @@ export class TestServer {
       ...(elsewhere && { elsewhere }),
       ...(webhookBackoffMs && { webhookBackoffMs }),
       ...(packageHosts && { packageHosts }),
+      ...(fingerprint && { fingerprint }),
     });
     return new TestServer(server, world, config);
   }

@@ -1,13 +1,15 @@
 import type { Clock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { ServerConfig } from "../config.ts";
+import { RecentWork } from "../overview/recent.ts";
 import { Instruments, type Timings } from "../prometheus/instruments.ts";
-import { bothOf, Tracer } from "./tracer.ts";
+import { allOf, Tracer } from "./tracer.ts";
 
 interface Measuring {
   readonly instruments: Instruments;
   readonly tracer: Tracer | undefined;
-  /** Gets the times of changes of sandboxes, for both. */
+  readonly recent: RecentWork;
+  /** Gets the times of changes of sandboxes, for all of them. */
   readonly timings: Timings;
 }
 
@@ -15,5 +17,6 @@ interface Measuring {
 export function timingsOf({ traces }: Pick<ServerConfig, "traces">, clock: Clock, logger: Logger): Measuring {
   const instruments = new Instruments();
   const tracer = traces && new Tracer({ ...traces, clock, logger });
-  return { instruments, tracer, timings: bothOf(instruments, tracer) };
+  const recent = new RecentWork(clock);
+  return { instruments, tracer, recent, timings: allOf([instruments, recent, ...(tracer ? [tracer] : [])]) };
 }

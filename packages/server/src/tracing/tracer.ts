@@ -127,12 +127,11 @@ export class Tracer implements Timings {
   }
 }
 
-/** Gives each run of a transition to both. */
-export function bothOf(first: Timings, second: Timings | undefined): Timings {
-  if (!second) return first;
+/** Gives each run of a transition to all. */
+export function allOf(timings: readonly Timings[]): Timings {
   return {
-    begin(transition) {
-      const runs = [first.begin(transition), second.begin(transition)];
+    begin(transition, owner) {
+      const runs = timings.map((one) => one.begin(transition, owner));
       return {
         step: (name, ms) => runs.forEach((run) => void run?.step(name, ms)),
         end: (ms, isOk) => runs.forEach((run) => void run?.end(ms, isOk)),

@@ -1,7 +1,8 @@
 import { AppError } from "@boxyard/core";
 import { errnoOf, PRIVATE_UMASK } from "@boxyard/core/node";
-import { printable, readConfig, type ServerConfig } from "../config.ts";
+import { readConfig, type ServerConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
+import { printable } from "../shown-config.ts";
 
 type Run = (config: ServerConfig, machine: Machine, args: readonly string[]) => Promise<number>;
 

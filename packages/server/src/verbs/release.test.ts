@@ -7,9 +7,9 @@ import { FakeDriver, FakeWorld } from "@boxyard/driver/fake";
 import { readConfig } from "../config.ts";
 import type { Machine } from "../machine.ts";
 import { nodeIdOf } from "../node-id.ts";
+import { orphanCheck } from "../overview/orphan-check.ts";
 import { openSealer, SqlStore } from "../store/index.ts";
 import { sampleRecord } from "../store/sample-record.ts";
-import { orphans } from "./doctor.ts";
 import { release } from "./release.ts";
 
 let directory: string;
@@ -33,10 +33,10 @@ test("ends every sandbox, writes that to the store, and empties the quarantine",
   const machine = { openDriver } as unknown as Machine;
   writeFileSync(join(directory, "orphans.json"), JSON.stringify({ version: 1, orphans: { [record.id]: { since: 1, cause: "damaged" } } }));
   const config = readConfig({ BOXYARD_DATA: directory, BOXYARD_LOG_LEVEL: "silent" });
-  expect(orphans(config, 1).status).toBe("warn");
+  expect(orphanCheck(config, 1).status).toBe("warn");
   expect(await release(config, machine, ["--sandboxes"])).toBe(0);
   expect(opened).toEqual([{ ending: true }]);
-  expect(orphans(config, 1).status).toBe("ok");
+  expect(orphanCheck(config, 1).status).toBe("ok");
   const after = await SqlStore.open({ file }, nodeIdOf(directory), openSealer(directory));
   expect(await after.getSandbox(record.id)).toMatchObject({ state: "dead", reason: "released" });
   await after.close();

@@ -72,7 +72,7 @@ function optionsOf({ config, machine, logger, orphans }: RunningParts): Omit<Ser
   const { observer, sdkPackage, dashboardFiles, packageHosts } = machine;
   const buildSettings = config.buildSettings === "machine" ? settingsOf(machine, config) : noBuildSettings;
   const authorities = machine.authorities(config.authorities);
-  const pages = { sdkPackage, dashboardFiles, packageHosts };
+  const pages = { sdkPackage, dashboardFiles, packageHosts, fingerprint: () => machine.fingerprint() };
   return { config, orphans, logger, buildSettings, authorities, ...pages, ...(observer && { observer }) };
 }
 

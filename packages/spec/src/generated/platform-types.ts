@@ -623,6 +623,56 @@ export type Team = {
   readonly isDefault: boolean;
 };
 
+export type TeamState = {
+  readonly teamID: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly createdAt: string;
+  readonly limits: {
+    readonly sandboxes: {
+      readonly value: number;
+      readonly used?: number | undefined;
+      readonly origin: "server" | "team";
+    };
+    readonly cpus: {
+      readonly value: number;
+      readonly used?: number | undefined;
+      readonly origin: "server" | "team";
+    };
+    readonly memoryMB: {
+      readonly value: number;
+      readonly used?: number | undefined;
+      readonly origin: "server" | "team";
+    };
+    readonly diskMB: {
+      readonly value: number;
+      readonly used?: number | undefined;
+      readonly origin: "server" | "team";
+    };
+    readonly templates: {
+      readonly value: number;
+      readonly used?: number | undefined;
+      readonly origin: "server" | "team";
+    };
+    readonly builds: {
+      readonly value: number;
+      readonly used?: number | undefined;
+      readonly origin: "server" | "team";
+    };
+    readonly createsPerMinute: {
+      readonly value: number;
+      readonly used?: number | undefined;
+      readonly origin: "server" | "team";
+    };
+    readonly timeoutHours: {
+      readonly value: number;
+      readonly used?: number | undefined;
+      readonly origin: "server" | "team";
+    };
+  };
+  readonly retention: Retention;
+};
+
 export type CreatedTeam = {
   readonly teamID: string;
   readonly slug: string;
@@ -1176,4 +1226,83 @@ export type AdminSandboxKillResult = {
 export type AdminBuildCancelResult = {
   readonly cancelledCount: number;
   readonly failedCount: number;
+};
+
+export type ServerState = {
+  readonly version: string;
+  readonly startedAt: string;
+  readonly verdict: "ok" | "warn" | "fail";
+  readonly checkedAt: string;
+  readonly checks: readonly ServerCheck[];
+  readonly sandboxes: {
+    readonly running: number;
+    readonly paused: number;
+    readonly starting: number;
+  };
+  readonly room: ServerRoom;
+  readonly memoryBytes: {
+    readonly used: number;
+    readonly total: number;
+  };
+  readonly diskBytes: {
+    readonly used: number;
+    readonly total: number;
+  };
+  readonly processes: {
+    readonly used: number;
+    readonly total: number;
+  };
+  readonly createsPerMinute: readonly number[];
+  readonly latencies: readonly ServerLatency[];
+  readonly warm: {
+    readonly waiting: number;
+    readonly most: number;
+    readonly claims: number;
+  };
+  readonly limitsMet: readonly ({
+    readonly reason: string;
+    readonly limit?: string | undefined;
+    readonly count: number;
+    readonly lastAt: string;
+  })[];
+};
+
+export type ServerCheck = {
+  readonly name: string;
+  readonly status: "ok" | "warn" | "fail";
+  readonly found: string;
+  readonly fix?: string | undefined;
+};
+
+export type ServerRoom = {
+  readonly sandboxes: number;
+  readonly shortOf: "places" | "memory" | "disk" | "processes" | "promisedMemory" | "promisedDisk";
+  readonly size: {
+    readonly cpuCount: number;
+    readonly memoryMB: number;
+    readonly diskSizeMB: number;
+  };
+};
+
+export type ServerLatency = {
+  readonly change: string;
+  readonly count: number;
+  readonly failed: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly p99Ms: number;
+};
+
+export type ServerSettings = {
+  readonly settings: readonly ServerSetting[];
+};
+
+export type ServerSetting = {
+  readonly name: string;
+  readonly value: string;
+  readonly origin: "default" | "environment" | "file";
+  readonly file?: string | undefined;
+  readonly form: string;
+  readonly default: string;
+  readonly meaning: string;
 };

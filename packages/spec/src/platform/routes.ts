@@ -16,6 +16,7 @@ import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page 
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
 import { secretRoutes } from "./secret-routes.ts";
+import { serverRoutes } from "./server-routes.ts";
 import { snapshotRoutes } from "./snapshot-routes.ts";
 import { tagHistoryRoutes } from "./tag-history.ts";
 import { teamRoutes } from "./team-routes.ts";
@@ -201,4 +202,5 @@ export const routes = {
   ...tagHistoryRoutes,
   ...legacyTemplateRoutes,
   ...nodeRoutes,
+  ...serverRoutes,
 } as const;

@@ -43,6 +43,20 @@ const AdminTeam = z
   })
   .meta(named("AdminTeam"));
 export type AdminTeam = z.infer<typeof AdminTeam>;
+const TeamState = z
+  .object({
+    ...fields,
+    limits: eachLimit(
+      z.object({
+        value: z.int(),
+        used: z.number().optional().meta({ description: "What the team has of it now; absent where nothing is counted" }),
+        origin: z.enum(["server", "team"]).meta({ description: "`team`: the operator has set it for this team" }),
+      }),
+    ),
+    retention: Retention,
+  })
+  .meta(named("TeamState"));
+export type TeamState = z.infer<typeof TeamState>;
 const CreatedTeam = z
   .object({ ...fields, key: z.string().meta({ description: "The first API key of the team. It is shown only in this answer" }) })
   .meta(named("CreatedTeam"));
@@ -75,6 +89,14 @@ export const teamRoutes = {
     ...allowed("read"),
     summary: "Teams that the caller's key or token may act for, each with an API key",
     responses: { 200: json(z.array(OwnTeam), "The caller's team first"), ...errors() },
+  }),
+  getTeam: operation({
+    method: "get",
+    path: "/boxyard/team",
+    tags,
+    ...allowed("read"),
+    summary: "The caller's team: what it may have, and what it has of that",
+    responses: { 200: json(TeamState, "As it is now"), ...errors() },
   }),
   createTeam: operation({
     method: "post",

@@ -82,12 +82,12 @@ test("the session stands for the key, below /dashboard/api alone", async () => {
   expect((await get("/v2/sandboxes", headers)).status).toBe(401);
   expect((await get("/dashboard/api/dashboard/own/session", headers)).status).toBe(404);
   expect((await get("/dashboard/api/none", headers)).status).toBe(404);
-  const settings = await (await get("/dashboard/own/settings", headers)).text();
+  const settings = await (await get("/dashboard/api/boxyard/settings", headers)).text();
   expect(settings).toContain("BOXYARD_MAX_SANDBOXES");
-  expect((await get("/dashboard/own/settings")).status).toBe(401);
+  expect((await get("/dashboard/api/boxyard/settings")).status).toBe(401);
   const { key } = (await s.call("POST", "/api-keys", { name: "reader", scopes: ["read"] })).body;
   const reader = (await signIn({ apiKey: key })).headers;
-  expect((await get("/dashboard/own/settings", reader)).status).toBe(403);
+  expect((await get("/dashboard/api/boxyard/settings", reader)).status).toBe(403);
   expect((await get("/dashboard/api/sandboxes", reader)).status).toBe(200);
   expect((await fetch(`${s.url}/dashboard/api/v2/sandboxes`, { method: "POST", headers: reader, body: "{}" })).status).toBe(403);
   const created = await fetch(`${s.url}/dashboard/api/v2/sandboxes`, {

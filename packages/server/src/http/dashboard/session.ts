@@ -8,14 +8,13 @@ import type { Api } from "../route.ts";
 import { checkOwnPage, cookieName, PAGE_TOKEN, readCookie, setCookie } from "./own-page.ts";
 import type { Files } from "./page.ts";
 import type { DashboardServices } from "./services.ts";
-import { settingsInForce } from "./settings.ts";
 
 const MAX_BODY_BYTES = 4096;
 const SignIn = z.union([z.object({ apiKey: z.string().min(1).max(200) }), z.object({ link: z.string().min(1).max(200) })]);
 
 /** Sign-in, sign-out, and what the page must know about its session. */
 export function mountSession(app: Api, services: DashboardServices, files: Pick<Files, "directory">): void {
-  const { config, credentials, keys, sessions } = services;
+  const { config, keys, sessions } = services;
   const cookie = cookieName(config.dataDir);
   const isSecure = (header: (name: string) => string | undefined) => publicUrl(config, header).startsWith("https:");
 
@@ -42,18 +41,6 @@ export function mountSession(app: Api, services: DashboardServices, files: Pick<
     const gone = noContent();
     gone.headers.set("Set-Cookie", setCookie(cookie, "", isSecure(header)));
     return gone;
-  });
-
-  app.get("/dashboard/own/settings", async (c) => {
-    const header = (name: string) => c.req.header(name);
-    checkOwnPage(header);
-    const caller = await sessions.callerOf(readCookie(header, cookie), header(PAGE_TOKEN));
-    if (!credentials.isOperator(caller)) {
-      throw new AppError("permission_denied", "The settings of the server are for keys of the team 'default' with the scope 'admin'", {
-        reason: "scope_missing",
-      });
-    }
-    return json(200, settingsInForce(config));
   });
 
   app.post("/dashboard/own/links", async (c) => {

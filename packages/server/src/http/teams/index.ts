@@ -1,5 +1,7 @@
-import { type AdminTeam, type OwnTeam, routes } from "@boxyard/spec/platform";
+import { type AdminTeam, LIMIT_NAMES, type LimitName, type OwnTeam, routes, type TeamState } from "@boxyard/spec/platform";
+import type { TeamUse } from "../../overview/team-use.ts";
 import type { TeamRecord } from "../../store/index.ts";
+import type { TeamLimits } from "../../teams/limits.ts";
 import type { Teams } from "../../teams/teams.ts";
 import { keyOf } from "../authorize.ts";
 import { type KeyServices, newKeyOf, presentKey } from "../keys/index.ts";
@@ -9,6 +11,8 @@ import { type Api, mount, type RouteHandler } from "../route.ts";
 /** What the handlers of teams use. */
 interface TeamServices extends KeyServices {
   readonly teams: Teams;
+  readonly limits: Pick<TeamLimits, "of" | "isOwn">;
+  readonly teamUse: TeamUse;
 }
 
 type HandlerOf<R> = RouteHandler<TeamServices, R>;
@@ -22,6 +26,18 @@ const listTeams: HandlerOf<typeof routes.listTeams> = async ({ caller, header },
     own.push({ teamID: id, name, slug, apiKey, isDefault: id === caller.teamId });
   }
   return json(200, own);
+};
+
+const getTeam: HandlerOf<typeof routes.getTeam> = async ({ caller }, { teams, limits, teamUse }) => {
+  const team = await teams.get(caller.teamId);
+  const used = teamUse.of(team.id);
+  const limitOf = (name: LimitName) => ({
+    value: limits.of(team.id, name),
+    ...(used[name] !== undefined && { used: used[name] }),
+    origin: limits.isOwn(team.id, name) ? "team" : "server",
+  });
+  const all = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitOf(name)])) as TeamState["limits"];
+  return json(200, { ...presentNew(team), limits: all, retention: team.retention });
 };
 
 const createTeam: HandlerOf<typeof routes.createTeam> = async ({ body }, { teams, keys }) => {
@@ -62,6 +78,7 @@ const presentTeam = (team: TeamRecord, teams: Teams): AdminTeam => ({
 
 export function mountTeams(app: Api, services: TeamServices): void {
   mount(app, services, routes.listTeams, listTeams);
+  mount(app, services, routes.getTeam, getTeam);
   mount(app, services, routes.createTeam, createTeam);
   mount(app, services, routes.listAllTeams, listAllTeams);
   mount(app, services, routes.changeTeam, changeTeam);

@@ -1,4 +1,4 @@
-import type { Clock } from "@boxyard/core";
+import type { Clock, TeamId } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
 import type { Idempotency, Repeatable } from "../../idempotency.ts";
 import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
@@ -17,7 +17,7 @@ export interface AdmissionParts {
   /** The room of the node that a record has. */
   readonly capacityOf: (record: SandboxRecord) => Pick<CapacityGate, "run" | "start">;
   readonly places: Pick<Places, "check" | "checkTeam" | "hold">;
-  readonly quota: Pick<TeamQuota, "begin">;
+  readonly quota: Pick<TeamQuota, "begin" | "createsOf">;
   readonly clock: Clock;
 }
 
@@ -96,6 +96,11 @@ export class Admission {
     const admitted = (wanted: Wanted) => make(dated(wanted.record, this.parts.clock.now()));
     const gates = this.gates.filter(({ isForUsersOnly }) => isOfUser || !isForUsersOnly);
     return gates.reduceRight((next, gate) => (wanted: Wanted) => gate.pass(wanted, next), admitted)({ record, caller });
+  }
+
+  /** Creates of a team in the last minute, as they count against its limit. */
+  createsOf(teamId: TeamId): number {
+    return this.parts.quota.createsOf(teamId);
   }
 
   /** Throws `resource_exhausted` when such a sandbox of a user would get no place now: a fork asks before it captures anything. */

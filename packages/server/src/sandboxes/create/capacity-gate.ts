@@ -17,9 +17,9 @@ export interface CapacityGateParts {
 
 const MIB = 2 ** 20;
 /** What must be free for a sandbox that starts, unless its limit is smaller: enough to start and to run a few programs. */
-const LEAST = { memoryBytes: 256 * MIB, diskBytes: 256 * MIB, processes: 64 } as const;
+export const LEAST = { memoryBytes: 256 * MIB, diskBytes: 256 * MIB, processes: 64 } as const;
 /** What a sandbox is counted with after its start, until the driver's next account has the true figure. */
-const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
+export const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
 /** How long an account of the driver is used, less the claims since. */
 const FRESH_MS = 500;
 const RETRY_AFTER_S = 5;

@@ -62,7 +62,11 @@ export function newRecord(id: SandboxId, wanted: CreateSandbox, now: number): Sa
   };
 }
 
-function resourcesFor({ cpuCount, memoryMB, diskMB }: TemplateSpec, size: Size = {}): ResourceLimits {
+/** The limits of a sandbox of a template. */
+export function resourcesFor(
+  { cpuCount, memoryMB, diskMB }: Pick<TemplateSpec, "cpuCount" | "memoryMB" | "diskMB">,
+  size: Size = {},
+): ResourceLimits {
   return resizedTo(limitsOf({ cpuCount, memoryBytes: memoryMB * 2 ** 20, diskBytes: diskMB * 2 ** 20 }), size);
 }
 

@@ -49,3 +49,16 @@ test.each([
   quota.check(sampleRecord(), fits);
   expect(() => quota.check(sampleRecord(), tooMany)).toThrow(name);
 });
+
+test("says how many creates a team has begun within a minute", async () => {
+  const { clock, quota } = setUp({});
+  expect(quota.createsOf(TEAM)).toBe(0);
+  for (let i = 0; i < 10; i++) quota.begin(TEAM);
+  expect([quota.createsOf(TEAM), quota.createsOf("another" as TeamId)]).toEqual([10, 0]);
+  await clock.advance(90_000);
+  expect(quota.createsOf(TEAM)).toBe(5);
+  quota.begin(TEAM);
+  expect(quota.createsOf(TEAM)).toBe(6);
+  await clock.advance(120_000);
+  expect(quota.createsOf(TEAM)).toBe(0);
+});

@@ -31,8 +31,11 @@ const MAX_COUNTED = 10_000;
 
 /** Creates that a team may begin now: a minute's worth at most, which comes back evenly. */
 interface Allowance {
-  left: number;
-  at: number;
+  readonly left: number;
+  readonly at: number;
+  /** Creates that were begun in the minute of `at`, and in the minute before it; a minute is one of the server's clock. */
+  readonly begun: number;
+  readonly begunBefore: number;
 }
 
 /** Keeps each team within its limits of sandboxes. A check and what it allows happen in one turn of the event loop. */
@@ -44,20 +47,40 @@ export class TeamQuota {
     this.parts = parts;
   }
 
+  /** How many creates a team has begun within a minute, as far as whole minutes tell: those of the minute before count by the part that is left of it. */
+  createsOf(teamId: TeamId): number {
+    const now = this.parts.clock.monotonic();
+    const { begun, begunBefore } = this.begunBy(teamId, now);
+    return Math.round(begun + begunBefore * (1 - (now % MINUTE_MS) / MINUTE_MS));
+  }
+
+  private begunBy(teamId: TeamId, now: number): { begun: number; begunBefore: number } {
+    const { at, begun, begunBefore } = this.allowances.get(teamId) ?? { at: now, begun: 0, begunBefore: 0 };
+    const minutes = Math.floor(now / MINUTE_MS) - Math.floor(at / MINUTE_MS);
+    if (minutes === 0) return { begun, begunBefore };
+    return { begun: 0, begunBefore: minutes === 1 ? begun : 0 };
+  }
+
+  private availableTo(teamId: TeamId, perMinute: number): number {
+    const now = this.parts.clock.monotonic();
+    const { left, at } = this.allowances.get(teamId) ?? { left: perMinute, at: now };
+    return Math.min(perMinute, left + ((now - at) * perMinute) / MINUTE_MS);
+  }
+
   /** Counts a create that begins. Throws `resource_exhausted`, reason `team_limit`, when the team has begun too many in the last minute. */
   begin(teamId: TeamId): void {
     const { limits, clock } = this.parts;
     const perMinute = limits.of(teamId, "createsPerMinute");
     const now = clock.monotonic();
-    const { left, at } = this.allowances.get(teamId) ?? { left: perMinute, at: now };
-    const available = Math.min(perMinute, left + ((now - at) * perMinute) / MINUTE_MS);
+    const available = this.availableTo(teamId, perMinute);
     if (available < 1) {
       // With a limit of 0 nothing comes back: the client asks again in a minute.
       const waitMs = perMinute < 1 ? MINUTE_MS : ((1 - available) * MINUTE_MS) / perMinute;
       limits.check(teamId, "createsPerMinute", perMinute + 1, Math.max(1, Math.ceil(waitMs / 1000)));
     }
+    const { begun, begunBefore } = this.begunBy(teamId, now);
     this.allowances.delete(teamId);
-    this.allowances.set(teamId, { left: available - 1, at: now });
+    this.allowances.set(teamId, { left: available - 1, at: now, begun: begun + 1, begunBefore });
     const [oldest] = this.allowances.keys();
     if (this.allowances.size > MAX_COUNTED && oldest !== undefined) this.allowances.delete(oldest);
   }

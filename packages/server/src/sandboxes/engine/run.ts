@@ -56,7 +56,7 @@ export async function runTransition<Input, Context extends TransitionContext, Ou
   const context = transition.prepare({ parts, sandbox, change }, input);
   const startedAt = parts.clock.monotonic();
   const took: Record<string, number> = {};
-  const times = parts.timings?.begin(transition.name);
+  const times = parts.timings?.begin(transition.name, before.owner.kind);
   const steps = [...(options.hasIntent ? [] : [intentOf(transition, write)]), ...transition.steps, resultOf(transition, write)];
   let isUndone = true;
   const undo = undoOf(parts, transition.name, sandbox.id, () => {

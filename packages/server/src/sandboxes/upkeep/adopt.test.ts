@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { AppError, type LivingState, type SandboxId, systemClock } from "@boxyard/core";
 import type { FakeSandbox } from "@boxyard/driver/fake";
 import { nodeIdOf } from "../../node-id.ts";
+import { orphanCheck } from "../../overview/orphan-check.ts";
 import { type SandboxChange, SqlStore } from "../../store/index.ts";
 import { Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
-import { orphans } from "../../verbs/doctor.ts";
 
 let place: Place;
 let id: string;
@@ -150,7 +150,7 @@ test.each([
     place.world.faults.add(verb, { kind: "fail", error, times: 2 });
   };
   const s = await found(state, leave, state === "resuming" ? { incarnation: 2 } : {});
-  const quarantine = () => orphans({ dataDir: s.config.dataDir, orphanMinutes: 60 }, systemClock.now()).found;
+  const quarantine = () => orphanCheck({ dataDir: s.config.dataDir, orphanMinutes: 60 }, systemClock.now()).found;
   expect([s.server.adoption.quarantined, (await stored(s))[0]]).toEqual([1, state]);
   expect(quarantine()).toContain(`damaged: ${id} (removed in`);
   await s.server.sweep.once();

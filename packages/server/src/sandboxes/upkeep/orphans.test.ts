@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type SandboxId, systemClock } from "@boxyard/core";
+import { orphanCheck } from "../../overview/orphan-check.ts";
 import { Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
-import { orphans as orphansCheck } from "../../verbs/doctor.ts";
 
 const ORPHAN = "i00000000000000000001";
 
@@ -125,7 +125,7 @@ describe("a single sandbox that the store does not know", () => {
     expect(place.world.sandboxes.get(sandboxID)?.frozen).toBe(false);
     const { dataDir } = second.config;
     const found = systemClock.now();
-    expect(orphansCheck({ dataDir, orphanMinutes: 60 }, found)).toMatchObject({
+    expect(orphanCheck({ dataDir, orphanMinutes: 60 }, found)).toMatchObject({
       status: "warn",
       found: expect.stringContaining(`${ORPHAN} (removed in 60 min)`),
       fix: expect.stringContaining("--adopt-orphans"),
@@ -142,7 +142,7 @@ describe("a single sandbox that the store does not know", () => {
     await fourth.server.sweep.once();
     expect(place.world.sandboxes.has(ORPHAN)).toBe(false);
     await fourth.server.sweep.once();
-    expect(orphansCheck({ dataDir, orphanMinutes: 60 }, found)).toMatchObject({ status: "ok" });
+    expect(orphanCheck({ dataDir, orphanMinutes: 60 }, found)).toMatchObject({ status: "ok" });
   });
 
   test("that appears while the server runs is put in quarantine too, and adopted by the next when it is told so", async () => {
@@ -159,7 +159,7 @@ describe("a single sandbox that the store does not know", () => {
     expect(second.server.adoption).toMatchObject({ adopted: 2, quarantined: 0 });
     expect(place.world.sandboxes.get(ORPHAN)?.frozen).toBe(false);
     expect(await health(second, ORPHAN)).toBe(204);
-    expect(orphansCheck({ dataDir: second.config.dataDir, orphanMinutes: 60 }, 0)).toMatchObject({ status: "ok" });
+    expect(orphanCheck({ dataDir: second.config.dataDir, orphanMinutes: 60 }, 0)).toMatchObject({ status: "ok" });
   });
 
   test("but whose end the store knows is removed", async () => {
@@ -194,7 +194,7 @@ describe("a sandbox whose record the driver cannot read", () => {
     expect(await health(second, other.sandboxID)).toBe(204);
     expect(sandbox.frozen).toBe(true);
     const { dataDir } = second.config;
-    expect(orphansCheck({ dataDir, orphanMinutes: 60 }, systemClock.now())).toMatchObject({
+    expect(orphanCheck({ dataDir, orphanMinutes: 60 }, systemClock.now())).toMatchObject({
       found: expect.stringContaining(`damaged: ${bad.sandboxID} (removed in 60 min)`),
       fix: expect.stringContaining("sandboxes/ID back (state.json, or those of a pause)"),
     });
@@ -204,7 +204,7 @@ describe("a sandbox whose record the driver cannot read", () => {
     await second.server.sweep.once();
     expect(sandbox.frozen).toBe(false);
     expect(await health(second, bad.sandboxID)).toBe(204);
-    expect(orphansCheck({ dataDir, orphanMinutes: 60 }, 0)).toMatchObject({ status: "ok" });
+    expect(orphanCheck({ dataDir, orphanMinutes: 60 }, 0)).toMatchObject({ status: "ok" });
   });
 
   test("can be killed, and ends when its time in quarantine is over", async () => {

@@ -82,6 +82,11 @@ export class Builds {
     this.tidying = new Rounds(() => this.tidy(), { clock, everyMs: TIDY_EVERY_MS, isFirstAtOnce: true, onError });
   }
 
+  /** Number of a team's builds that run or wait. */
+  openOf(teamId: TeamId): number {
+    return this.queue.jobs().filter(({ order }) => order.teamId === teamId).length;
+  }
+
   /** Builds that run and that wait. */
   get counts(): BuildQueue["counts"] {
     return this.queue.counts;
