@@ -111,6 +111,26 @@ test("logs of a sandbox, as they stand and followed to its end", async () => {
   expect((await followed).stdout).toContain("Sandbox started from template base");
 }, 120_000);
 
+test("metrics of a sandbox", async () => {
+  const id = await prepared("true");
+  const hasPoints = async () => ((await platform().api({ path: `/sandboxes/${id}/metrics` })).body as unknown[]).length > 0;
+  await eventually("the sandbox is measured", hasPoints);
+  const shown = await cli(["sandbox", "metrics", id]);
+  expect([shown.exitCode, shown.stdout]).toEqual([0, expect.stringMatching(/CPU.*\d.*Memory.*\d/s)]);
+  await end(id);
+}, 120_000);
+
+test("the list of templates; one that is published, and taken back", async () => {
+  const listed = await cli(["template", "list", "--format", "json"]);
+  expect([listed.exitCode, listed.stdout]).toEqual([0, expect.stringContaining("base")]);
+  const isPublic = async () => ((await platform().api({ path: "/templates/base" })).body as { public: boolean }).public;
+  expect(await isPublic()).toBe(true);
+  expect((await cli(["template", "unpublish", "--yes", "base"])).exitCode).toBe(0);
+  expect(await isPublic()).toBe(false);
+  expect((await cli(["template", "publish", "--yes", "base"])).exitCode).toBe(0);
+  expect(await isPublic()).toBe(true);
+}, 120_000);
+
 test("a template of a Dockerfile FROM boxyard/base, which is the server's own and no image of a registry", async () => {
   const directory = mkdtempSync(join(tmpdir(), "boxyard-e2b-cli-"));
   const name = `cli-${crypto.randomUUID().slice(0, 8)}`;

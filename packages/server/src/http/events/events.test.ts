@@ -21,11 +21,16 @@ describe("events", () => {
   async function follow(query = "", headers: Record<string, string> = {}) {
     const gone = new AbortController();
     const response = await fetch(`${s.url}/events/stream${query}`, { headers: { "X-API-Key": s.apiKey, ...headers }, signal: gone.signal });
-    const read = { text: "", status: response.status, type: response.headers.get("content-type"), end: () => gone.abort() };
+    const { status, headers: answered } = response;
+    const read = { text: "", hasEnded: false, status, type: answered.get("content-type"), end: () => gone.abort() };
     const decoder = new TextDecoder();
     void (async () => {
       for await (const bytes of response.body ?? []) read.text += decoder.decode(bytes as Uint8Array);
-    })().catch(() => {});
+    })()
+      .catch(() => {})
+      .finally(() => {
+        read.hasEnded = true;
+      });
     return read;
   }
   const idsOf = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
@@ -96,6 +101,16 @@ describe("events", () => {
       one.end();
       return one.status === 200;
     });
+  });
+
+  test("are told no more once the key of the stream is revoked", async () => {
+    const { key, id } = (await s.call("POST", "/api-keys", { name: "follower" })).body as { key: string; id: string };
+    const live = await follow("", { "X-API-Key": key });
+    await eventually("the stream is open", () => live.text.startsWith(": events"));
+    expect(live.hasEnded).toBe(false);
+    await s.call("DELETE", `/api-keys/${id}`);
+    await eventually("the stream is cut", () => live.hasEnded);
+    expect((await follow("", { "X-API-Key": key })).status).toBe(401);
   });
 
   test("are told after a restart from where a client was", async () => {
