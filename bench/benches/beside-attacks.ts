@@ -1,7 +1,8 @@
-import { type CommandHandle, Sandbox } from "@boxyard/sdk";
-import { eventually, type Platform } from "@boxyard/testkit";
+import { Sandbox } from "@boxyard/sdk";
+import type { Platform } from "@boxyard/testkit";
 import { ATTACKS, PLAIN } from "../lib/attacks.ts";
 import type { Bench, BenchResult, Verdict } from "../lib/bench.ts";
+import { beside } from "../lib/beside.ts";
 import { repeat, type Summary, summarize } from "../lib/stats.ts";
 
 /** Creates beside each attack, and as many beside plain load. */
@@ -10,8 +11,6 @@ const COMMANDS_PER_CREATE = 3;
 /** An attack alternates with plain load in so many pairs, so that both meet the same machine. */
 const PAIRS = 2;
 const MOST_TIMES = 2;
-/** Nobody waits for the end of the programs. */
-const NO_LIMIT = 0;
 
 /** Milliseconds of each create, and of each command. */
 interface Times {
@@ -49,23 +48,6 @@ export const besideAttacks: Bench = {
     return { series, verdicts, notes: [] };
   },
 };
-
-/** Runs `work` while the program runs in the attacker. */
-async function beside(attacker: Sandbox, program: string, work: () => Promise<void>): Promise<void> {
-  await attacker.files.write("/tmp/attack.py", program);
-  const command: CommandHandle = await attacker.commands.run("exec python3 /tmp/attack.py", {
-    user: "root",
-    background: true,
-    timeoutMs: NO_LIMIT,
-  });
-  try {
-    await eventually("the attack has begun", () => command.stdout.includes("attacks"));
-    await work();
-    if (command.exitCode !== undefined) throw new Error(`the attack ended: ${command.stderr}`);
-  } finally {
-    await command.kill();
-  }
-}
 
 async function measure(platform: Platform, neighbour: Sandbox, count: number, times: Times): Promise<void> {
   const timed = async (into: number[], deed: () => Promise<unknown>) => {

@@ -14,6 +14,7 @@ import { fork } from "./fork.ts";
 import { idle } from "./idle.ts";
 import { idleMetrics } from "./idle-metrics.ts";
 import { longLists } from "./long-lists.ts";
+import { networkFlood } from "./network-flood.ts";
 import { pause } from "./pause.ts";
 import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
@@ -56,6 +57,7 @@ export const benches: readonly Bench[] = [
   volume,
   soak,
   besideAttacks,
+  networkFlood,
   longLists,
   idleMetrics,
 ];
