@@ -9,6 +9,7 @@ import {
   ResponseReader,
 } from "@boxyard/http1";
 import { type Answer, PassedAnswer } from "./answer.ts";
+import { flushAndEnd } from "./bridge.ts";
 import type { Attempt, HostOwner } from "./connect.ts";
 import type { Admitted, Claim, Rules } from "./rules.ts";
 
@@ -105,7 +106,13 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   }
 
   onClientClosed(): void {
-    this.finish();
+    const { server } = this;
+    if (this.tunnel && server) {
+      this.server = undefined;
+      server.owner = undefined;
+      this.finish(false);
+      flushAndEnd(server);
+    } else this.finish();
   }
 
   cut(): void {

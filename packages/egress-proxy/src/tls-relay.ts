@@ -1,5 +1,6 @@
 import { canonicalHost } from "@boxyard/driver";
 import type { Connection, ConnectionOwner } from "@boxyard/http1";
+import { flushAndEnd } from "./bridge.ts";
 import { type Hello, parseClientHello } from "./client-hello.ts";
 import type { Attempt, HostOwner, Ways } from "./connect.ts";
 import type { OpenedHosts } from "./opened-hosts.ts";
@@ -71,7 +72,7 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
 
   onClose(): void {
     this.finish();
-    this.server?.end();
+    if (this.server) flushAndEnd(this.server);
   }
 
   cut(): void {
@@ -123,7 +124,7 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
       },
       onEnd: () => this.client.halfClose(),
       onDrain: () => this.client.resume(),
-      onClose: () => this.client.end(),
+      onClose: () => flushAndEnd(this.client),
     };
     const first = this.received;
     this.received = Buffer.alloc(0);
@@ -135,7 +136,8 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
   }
 
   private finish(): void {
-    this.attempt?.cancel();
+    // A connection that is there is not given up: it may have bytes that are still to be written.
+    if (!this.server) this.attempt?.cancel();
     this.retire();
     this.leave();
   }

@@ -1,0 +1,91 @@
+import { expect, test } from "bun:test";
+import { Connection, UpstreamPool, type UpstreamTarget } from "@boxyard/http1";
+import { eventually } from "@boxyard/testkit";
+import type { OpenedHosts } from "./opened-hosts.ts";
+import { Rules } from "./rules.ts";
+import { TlsRelay } from "./tls-relay.ts";
+
+const ADDRESS = "10.208.0.16";
+const HOST = "allowed.example";
+const PIECE = Buffer.alloc(256 << 10, 7);
+
+/** The first bytes of a real client. */
+async function hello(): Promise<Buffer> {
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (_socket, bytes) => resolve(Buffer.from(bytes)) } });
+  const tls = { serverName: HOST, rejectUnauthorized: false };
+  Bun.connect({ hostname: "127.0.0.1", port: server.port, tls, socket: { data() {}, error() {} } }).catch(() => {});
+  const bytes = await promise;
+  server.stop(true);
+  return bytes;
+}
+
+test("a server that is slow to read gets all that was taken of a client, also after the client has gone", async () => {
+  let got = 0;
+  let hasEnded = false;
+  let hasLeft = false;
+  let slow: Bun.Socket<undefined> | undefined;
+  const origin = Bun.listen<undefined>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open(socket) {
+        slow = socket;
+        socket.pause();
+      },
+      data: (_socket, bytes) => {
+        got += bytes.byteLength;
+      },
+      end: () => {
+        hasEnded = true;
+      },
+    },
+  });
+  const rules = new Rules();
+  rules.set(ADDRESS, { hosts: [HOST], ranges: [] });
+  const pool = new UpstreamPool(() => performance.now(), 60_000);
+  let taken = 0;
+  let upstream: Connection | undefined;
+  const connect = (target: UpstreamTarget, owner: Parameters<UpstreamPool["connect"]>[1]) => {
+    const connection = pool.connect({ ...target, host: "127.0.0.1", port: origin.port }, owner);
+    const write = connection.write.bind(connection);
+    connection.write = (bytes) => {
+      taken += bytes.byteLength;
+      return write(bytes);
+    };
+    upstream = connection;
+    return connection;
+  };
+  const ways = { names: { find: () => ["127.0.0.1"] }, pool: { connect }, trust: () => undefined };
+  const parts = { rules, ways: ways as never, opened: {} as OpenedHosts, now: () => performance.now() };
+  const front = Bun.listen<Connection>({
+    hostname: "127.0.0.1",
+    port: 0,
+    allowHalfOpen: true,
+    socket: {
+      ...Connection.handlers,
+      open(socket) {
+        const connection = new Connection();
+        new TlsRelay(parts, ADDRESS, connection, () => {
+          hasLeft = true;
+        });
+        socket.data = connection;
+        connection.attach(socket);
+      },
+    },
+  });
+  const client = await Bun.connect({ hostname: "127.0.0.1", port: front.port, socket: { data() {} } });
+  client.write(await hello());
+  await eventually("the relay has passed the first message on", () => taken > 0);
+  await eventually("the relay has bytes that the server does not take", () => {
+    client.write(PIECE);
+    return upstream?.isBehind === true;
+  });
+  client.terminate();
+  await eventually("the relay has seen that the client has gone", () => hasLeft);
+  slow?.resume();
+  await eventually("the server has the end", () => hasEnded);
+  expect([got, got > PIECE.byteLength]).toEqual([taken, true]);
+  front.stop(true);
+  origin.stop(true);
+});
