@@ -81,10 +81,15 @@ export const VOLUMES: readonly Case[] = [
         const info = await restored.info();
         assert.deepEqual([info.name, info.sizeMB, (info.usedBytes ?? 0) >= 6 << 20], [restored.name, 32, true]);
         await failure(sdk.Volume.import(`${volume.name}-bad`, "no tar", options), sdk.InvalidArgumentError);
+        const key = { idempotencyKey: `clone-${volume.name}` };
+        const [first, same] = [await volume.clone(`${volume.name}-key`, key), await volume.clone(`${volume.name}-key`, key)];
+        made.push(first);
+        assert.equal(same.volumeId, first.volumeId);
+        assert.equal((await failure(volume.clone(`${volume.name}-key`), sdk.InvalidArgumentError)).reason, "volume_name_taken");
         const names = (await sdk.Volume.list(options)).map(({ name }) => name);
         assert.deepEqual(
           made.map(({ name }) => names.includes(name)),
-          [true, true, true],
+          [true, true, true, true],
         );
         assert.equal(names.includes(`${volume.name}-bad`), false);
       } finally {

@@ -81,7 +81,7 @@ export type { ForkOptions, PauseOptions, SnapshotListOptions, SnapshotOptions } 
 export { type SecretInfo, type SecretListOptions, type SecretOptions, Secrets } from "./secrets/secrets.ts";
 export { type DayUsage, type SandboxUsage, Usage, type UsageInfo, type UsageOptions } from "./usage/usage.ts";
 export { SDK_VERSION } from "./version.ts";
-export { Volume, type VolumeCreateOpts, type VolumeSizeOptions } from "./volumes/volume.ts";
+export { Volume, type VolumeCreateOpts, type VolumeKeyOptions, type VolumeSizeOptions } from "./volumes/volume.ts";
 export {
   VolumeFiles,
   type VolumeListOpts,

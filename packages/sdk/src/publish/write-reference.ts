@@ -7,6 +7,7 @@ const OUTPUT = resolve(PACKAGE, "../../docs/sdk.md");
 
 const SNAPSHOTS = ["SnapshotOptions", "SnapshotInfo", "RollbackResult", "SnapshotListOpts", "SnapshotListOptions"];
 const TEMPLATES = ["TemplateInfo", "TemplateBuild", "TemplateSettings", "TemplateTag"];
+const VOLUME_OPTIONS = ["VolumeCreateOpts", "VolumeSizeOptions", "VolumeKeyOptions"];
 /** What the reference shows, in the order in which a reader meets it. An export that is in no chapter is an error. */
 const CHAPTERS: readonly { readonly title: string; readonly names: readonly string[] }[] = [
   {
@@ -53,8 +54,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
     title: "Volumes",
     names: [
       "Volume",
-      "VolumeCreateOpts",
-      "VolumeSizeOptions",
+      ...VOLUME_OPTIONS,
       "VolumeInfo",
       "VolumeMounts",
       "VolumeRef",

@@ -16,7 +16,8 @@ export interface VolumeSizeOptions {
 
 export interface VolumeCreateOpts extends ConnectionOptions, VolumeSizeOptions {}
 
-interface KeyOptions {
+/** Makes a creation repeatable. */
+export interface VolumeKeyOptions {
   /** Identifies this creation: another call with the same key returns the same volume. Default: a new key for each call, whose repeats are one creation. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -51,7 +52,7 @@ export class Volume {
   }
 
   /** Creates an empty volume. A name that your team has already is an `InvalidArgumentError`. */
-  static create(name: string, opts: VolumeCreateOpts & KeyOptions = {}): Promise<Volume> {
+  static create(name: string, opts: VolumeCreateOpts & VolumeKeyOptions = {}): Promise<Volume> {
     const { sizeMB, idempotencyKey } = opts;
     return Volume.make(new ApiClient(resolveConfig(opts)), { name, ...(sizeMB === undefined ? {} : { sizeMB }) }, { idempotencyKey });
   }
@@ -105,7 +106,7 @@ export class Volume {
     });
   }
 
-  private static make(api: ApiClient, body: wire.NewVolume, options: RequestOptions & KeyOptions): Promise<Volume> {
+  private static make(api: ApiClient, body: wire.NewVolume, options: RequestOptions & VolumeKeyOptions): Promise<Volume> {
     return api.send({
       method: "POST",
       path: "/volumes",
@@ -130,7 +131,7 @@ export class Volume {
   }
 
   /** Creates another volume, which begins with what this one holds now. Nothing is copied: both share what neither changes. */
-  clone(name: string, options: RequestOptions & VolumeSizeOptions & KeyOptions = {}): Promise<Volume> {
+  clone(name: string, options: RequestOptions & VolumeSizeOptions & VolumeKeyOptions = {}): Promise<Volume> {
     const { sizeMB } = options;
     return Volume.make(this.api, { name, from: this.name, ...(sizeMB === undefined ? {} : { sizeMB }) }, options);
   }
