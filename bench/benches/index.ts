@@ -18,6 +18,7 @@ import { networkFlood } from "./network-flood.ts";
 import { pause } from "./pause.ts";
 import { proxy } from "./proxy.ts";
 import { ptyEcho } from "./pty-echo.ts";
+import { scale } from "./scale.ts";
 import { sdk } from "./sdk.ts";
 import { snapshot } from "./snapshot.ts";
 import { soak } from "./soak.ts";
@@ -60,6 +61,7 @@ export const benches: readonly Bench[] = [
   networkFlood,
   longLists,
   idleMetrics,
+  scale,
 ];
 
 /** Promises that nothing here measures, and why. */

@@ -1,0 +1,42 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+
+/** What a store has written so far. */
+export interface Written {
+  readonly transactions: number | undefined;
+  readonly bytes: number;
+}
+
+/** Counts what the store writes: of PostgreSQL its transactions and the bytes of its log, of SQLite the size of its file. */
+export async function writtenBy(dataDir: string, databaseUrl: string | undefined): Promise<Written> {
+  if (databaseUrl === undefined) {
+    const files = readdirSync(dataDir).filter((name) => name.startsWith("boxyard.db"));
+    return { transactions: undefined, bytes: files.reduce((sum, name) => sum + statSync(join(dataDir, name)).size, 0) };
+  }
+  const sql = new SQL(databaseUrl, { max: 1 });
+  try {
+    const [row] = await sql`SELECT xact_commit::int AS commits, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS bytes
+      FROM pg_stat_database WHERE datname = current_database()`;
+    return { transactions: Number(row.commits), bytes: Number(row.bytes) };
+  } finally {
+    await sql.close();
+  }
+}
+
+/** Calls `deed` `count` times, `atOnce` at a time; gives the milliseconds of each, and of all. */
+export async function manyTimes(count: number, atOnce: number, deed: () => Promise<unknown>): Promise<{ each: number[]; all: number }> {
+  const each: number[] = [];
+  let begun = 0;
+  const startedAt = performance.now();
+  const work = async () => {
+    while (begun < count) {
+      begun += 1;
+      const from = performance.now();
+      await deed();
+      each.push(performance.now() - from);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return { each, all: performance.now() - startedAt };
+}
