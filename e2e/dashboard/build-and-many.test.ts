@@ -7,6 +7,7 @@ import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../packages/server/src/testing/test-server.ts";
 import { openBrowser, signIn } from "../support/browser.ts";
 import { usePlatform } from "../support/platform.ts";
+import { createSandbox } from "../support/sandbox.ts";
 
 const platform = usePlatform();
 
@@ -45,6 +46,38 @@ test("a build from the page is watched live; a sandbox of the template is create
   expect([(await platform().api({ path: "/templates/aliases/from-the-page" })).status, browser.complaints]).toEqual([404, []]);
 }, 150_000);
 
+test("a Dockerfile from the page: mistakes by their line, a log that is hostile, and who uses the template", async () => {
+  const { apiUrl, apiKey } = platform();
+  await using browser = await openBrowser(apiUrl);
+  const { page } = browser;
+  await signIn(page, apiUrl, apiKey, "/templates");
+  await page.getByRole("button", { name: "Write a Dockerfile" }).click();
+  const write = async (text: string) => {
+    await page.getByLabel("Content of Dockerfile").click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText(text);
+    await page.getByRole("button", { name: "Build", exact: true }).click();
+  };
+  await write("FROM boxyard/base\nRUN true\n");
+  await page.getByRole("alert").getByText("The template needs a name").waitFor();
+  await page.getByLabel("Name").fill("from-a-dockerfile");
+  await write("FROM boxyard/base\nCOPY app /srv\n");
+  await page.getByRole("alert").getByText("Line 2: COPY takes files").waitFor();
+  expect((await platform().api({ path: "/templates/aliases/from-a-dockerfile" })).status).toBe(404);
+  const mark = "document.documentElement.dataset.acted='yes'";
+  await write(`FROM boxyard/base\nRUN echo "<img src=x onerror=${mark}>" && echo ${crypto.randomUUID()} > /srv/made\nENV FROM_PAGE=yes\n`);
+  await page.getByRole("list", { name: "Log of the build" }).getByText("<img src=x").first().waitFor({ timeout: 60_000 });
+  await page.getByText("ready", { exact: true }).waitFor({ timeout: 60_000 });
+  await page.locator(".subtitle a").click();
+  await page.getByText("Used by 0 sandboxes").waitFor();
+  await using sandbox = await createSandbox(platform(), {}, "from-a-dockerfile");
+  expect((await sandbox.client.commands.run("echo $FROM_PAGE; test -s /srv/made")).stdout).toBe("yes\n");
+  await page.getByRole("list", { name: "Sandboxes of it" }).getByRole("link", { name: sandbox.id }).waitFor();
+  expect([await page.evaluate(() => document.documentElement.dataset.acted), browser.complaints]).toEqual([undefined, []]);
+  await sandbox.client.kill();
+  await platform().api({ method: "DELETE", path: "/templates/from-a-dockerfile" });
+}, 150_000);
+
 const SANDBOXES = 1000;
 const LONGEST_FRAME_MS = 50;
 
@@ -71,14 +104,22 @@ test("a thousand sandboxes: the table is searched, filtered, ordered, and scroll
     return 1000 * (metrics.find(({ name }) => name === "TaskDuration")?.value ?? Number.NaN);
   };
   const before = await worked();
-  const frames = await table.evaluate(async (element) => {
-    let count = 0;
-    for (let at = 0; at <= element.scrollHeight; at += 400, count++) {
+  const { frames, worst, long, mostRows } = await table.evaluate(async (element, limit) => {
+    const seen = { frames: 0, worst: 0, long: 0, mostRows: 0 };
+    let last = await new Promise<number>(requestAnimationFrame);
+    for (let at = 0; at <= element.scrollHeight; at += 400, seen.frames++) {
       element.scrollTop = at;
-      await new Promise(requestAnimationFrame);
+      const now = await new Promise<number>(requestAnimationFrame);
+      seen.worst = Math.max(seen.worst, now - last);
+      seen.long += now - last > limit ? 1 : 0;
+      seen.mostRows = Math.max(seen.mostRows, element.querySelectorAll("[role=row]").length);
+      last = now;
     }
-    return count;
-  });
+    return seen;
+  }, LONGEST_FRAME_MS);
+  // The time of a frame is the machine's too, whose other programs hold frames up: it is a figure, and no condition.
+  console.log(`frames: ${frames}, the longest ${worst.toFixed(1)} ms, ${long} above ${LONGEST_FRAME_MS} ms, ${mostRows} rows at most`);
+  expect(mostRows).toBeLessThan(80);
   expect(frames).toBeGreaterThan(50);
   expect(((await worked()) - before) / frames).toBeLessThan(LONGEST_FRAME_MS);
   await page.getByLabel("Search").fill("number=77");

@@ -36,6 +36,7 @@ function looksOf({ id }: HeldSandbox): Look[] {
     { name: "details", at: `${at}/details`, ready: heading("Facts") },
     { name: "templates", at: "/templates", ready: (page) => page.getByRole("link", { name: "base" }).waitFor() },
     { name: "template", at: "/templates/base", ready: heading("Builds") },
+    { name: "dockerfile", at: "/templates?dockerfile", ready: (page) => page.getByLabel("Content of Dockerfile").waitFor() },
     { name: "snapshots", at: "/snapshots", ready: (page) => page.getByRole("row", { name: /for-the-page/ }).waitFor() },
     { name: "volumes", at: "/volumes", ready: (page) => page.getByRole("row", { name: /page-data/ }).waitFor() },
     { name: "volume", ready: openVolume },
@@ -131,7 +132,7 @@ test("axe finds nothing on any page, light or dark, wide or narrow, and the poli
       await picture(light.page, name);
       found[name] = await findings(light.page);
     }
-    for (const name of ["overview", "sandboxes", "terminal", "files"]) {
+    for (const name of ["overview", "sandboxes", "terminal", "files", "network", "pdf", "template", "dockerfile"]) {
       const look = looksOf(sandbox).find((one) => one.name === name) as Look;
       for (const [kind, { page }] of [["dark", dark] as const, ["phone", phone] as const]) {
         await page.goto(`${apiUrl}/dashboard${look.at}`);
@@ -139,6 +140,8 @@ test("axe finds nothing on any page, light or dark, wide or narrow, and the poli
         await picture(page, `${name}-${kind}`);
         found[`${name} ${kind}`] = await findings(page);
         expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+        // Parts of a page stay reachable where its content is taller than the screen.
+        for (const tabs of await page.locator(".tabs").all()) expect((await tabs.boundingBox())?.height).toBeGreaterThan(30);
       }
     }
     expect([...light.complaints, ...dark.complaints, ...phone.complaints]).toEqual([]);

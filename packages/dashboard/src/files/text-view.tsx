@@ -1,10 +1,10 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { Editor } from "../heavy/editor.ts";
+import { useState } from "preact/hooks";
 import type { FileSource } from "../lib/file-source.ts";
 import { Button } from "../ui/button.tsx";
 import { failed, told } from "../ui/toasts.tsx";
 import type { OpenFile } from "./content.ts";
 import { CsvView } from "./csv-view.tsx";
+import { EditorView } from "./editor-view.tsx";
 
 interface TextViewProps {
   readonly source: FileSource;
@@ -59,40 +59,4 @@ export function TextView({ source, file, text, table, download, onSaved }: TextV
       )}
     </div>
   );
-}
-
-interface EditorViewProps {
-  readonly name: string;
-  /** What it begins with. */
-  readonly text: string;
-  readonly onText: (text: string) => void;
-  readonly onSave: (text: string) => void;
-}
-
-function EditorView({ name, text, onText, onSave }: EditorViewProps) {
-  const element = useRef<HTMLDivElement>(null);
-  // The editor keeps what it was given; the functions are new each time.
-  const now = useRef({ onText, onSave });
-  now.current = { onText, onSave };
-  useEffect(() => {
-    let isOver = false;
-    let editor: Editor | undefined;
-    import("../heavy/editor.ts")
-      .then(({ openEditor }) => {
-        if (isOver || !element.current) return;
-        editor = openEditor(element.current, {
-          text,
-          name,
-          label: `Content of ${name}`,
-          onChange: () => editor && now.current.onText(editor.text()),
-          onSave: () => editor && now.current.onSave(editor.text()),
-        });
-      })
-      .catch(failed);
-    return () => {
-      isOver = true;
-      editor?.dispose();
-    };
-  }, []);
-  return <div ref={element} class="editor" />;
 }

@@ -1,7 +1,7 @@
 import type { TemplateTag, TemplateWithBuilds } from "@boxyard/spec/platform-types";
 import { useState } from "preact/hooks";
-import { templates } from "../../lib/api.ts";
-import { megabytes, shortTime } from "../../lib/format.ts";
+import { listSandboxes, templates } from "../../lib/api.ts";
+import { counted, megabytes, shortTime } from "../../lib/format.ts";
 import { useResource } from "../../lib/resource.ts";
 import { go } from "../../lib/router.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
@@ -14,6 +14,9 @@ import { Table } from "../../ui/table.tsx";
 import { told } from "../../ui/toasts.tsx";
 import { CreateDialog } from "../sandboxes/create-dialog.tsx";
 import { BuildDialog } from "./build-dialog.tsx";
+
+/** Sandboxes that the page of a template names; the list of sandboxes has all. */
+const MOST_USERS = 20;
 
 export function TemplatePage({ id }: { id: string }) {
   const template = useResource(`template ${id}`, (signal) => templates.get(id, signal), 5000);
@@ -30,6 +33,9 @@ export function TemplatePage({ id }: { id: string }) {
           <Button kind="primary" icon="play" onPress={() => setOpen("create")}>
             Start a sandbox
           </Button>
+          <Button icon="file" onPress={() => go(`/templates?dockerfile&name=${encodeURIComponent(name)}`)}>
+            Write a Dockerfile
+          </Button>
           <Button icon="refresh" onPress={() => setOpen("build")}>
             Build again
           </Button>
@@ -45,6 +51,7 @@ export function TemplatePage({ id }: { id: string }) {
             <Builds template={data} />
             <div class="pair">
               <About template={data} />
+              <Users template={data} />
               <Tags name={name} tags={tags.data ?? []} onAdd={() => setOpen("tag")} onChanged={tags.reload} />
             </div>
           </div>
@@ -88,6 +95,31 @@ function About({ template }: { template: TemplateWithBuilds }) {
           ["Agent", envdVersion],
         ]}
       />
+    </Card>
+  );
+}
+
+/** Sandboxes that were made from it, and live. It cannot be deleted before they end. */
+function Users({ template: { templateID } }: { template: TemplateWithBuilds }) {
+  const sandboxes = useResource("sandboxes", listSandboxes, 5000);
+  const users = (sandboxes.data ?? []).filter((one) => one.templateID === templateID);
+  return (
+    <Card title={`Used by ${counted(users.length, "sandbox", "sandboxes")}`}>
+      {users.length === 0 ? (
+        <p class="muted">No sandbox of it runs or is paused.</p>
+      ) : (
+        <ul class="tag-list" aria-label="Sandboxes of it">
+          {users.slice(0, MOST_USERS).map(({ sandboxID, name, state }) => (
+            <li key={sandboxID}>
+              <Link to={`/sandboxes/${sandboxID}`} class={name === undefined ? "mono" : ""}>
+                {name ?? sandboxID}
+              </Link>
+              <Badge state={state} />
+            </li>
+          ))}
+          {users.length > MOST_USERS && <li class="muted">{`${(users.length - MOST_USERS).toLocaleString()} more`}</li>}
+        </ul>
+      )}
     </Card>
   );
 }

@@ -2,24 +2,32 @@ import { useState } from "preact/hooks";
 import { templates } from "../../lib/api.ts";
 import { megabytes, shortTime } from "../../lib/format.ts";
 import { useResource } from "../../lib/resource.ts";
+import { go } from "../../lib/router.ts";
 import { Button } from "../../ui/button.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Badge, Empty, Loaded } from "../../ui/state.tsx";
 import { Table } from "../../ui/table.tsx";
 import { BuildDialog } from "./build-dialog.tsx";
+import { DockerfilePage } from "./dockerfile-page.tsx";
 
 export function TemplatesPage() {
   const list = useResource("templates", templates.list, 5000);
   const [isBuilding, setBuilding] = useState(false);
+  if (location.search.startsWith("?dockerfile")) return <DockerfilePage />;
   return (
     <Page
       title="Templates"
       subtitle="What sandboxes start from: a file system and settings."
       actions={
-        <Button kind="primary" icon="plus" onPress={() => setBuilding(true)}>
-          Build a template
-        </Button>
+        <>
+          <Button icon="file" onPress={() => go("/templates?dockerfile")}>
+            Write a Dockerfile
+          </Button>
+          <Button kind="primary" icon="plus" onPress={() => setBuilding(true)}>
+            Build a template
+          </Button>
+        </>
       }
     >
       <Loaded from={list}>
