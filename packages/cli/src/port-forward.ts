@@ -98,7 +98,7 @@ export function dial(apiUrl: string, allowHalfOpen = false): Socket {
 }
 
 /** The head with the sandbox's address; whatever the client said about these, and about keeping the connection, is left out. */
-export function addressed(head: string, options: Pick<ForwardOptions, "sandboxId" | "remote">): string {
+function addressed(head: string, options: Pick<ForwardOptions, "sandboxId" | "remote">): string {
   const [requestLine = "", ...lines] = head.split("\r\n");
   const isUpgrade = lines.some((line) => /^upgrade\s*:/i.test(line));
   const ours = isUpgrade ? /^(svc|e2b)-sandbox-(id|port)\s*:/i : /^((svc|e2b)-sandbox-(id|port)|connection|keep-alive)\s*:/i;

@@ -14,7 +14,7 @@ export const NOTABLE = {
  * Fields of one connection, which are not forwarded (RFC 9110, 7.6.1), and fields by which proxies describe themselves: the client's are dropped, and
  * none are added, because applications that are told about https in front of them fail in various ways.
  */
-export const LOCAL: ReadonlySet<string> = new Set([
+const LOCAL: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-connection",

@@ -2,7 +2,7 @@ import { AppError, HTTP_STATUS } from "@boxyard/core";
 import { closing, internalText } from "../contracts.ts";
 
 /** The `error` object of the Connect protocol. An error that is not an `AppError` is `internal`, and only its errno is reported. */
-export function connectError(error: unknown): { code: string; message: string } {
+function connectError(error: unknown): { code: string; message: string } {
   if (error instanceof AppError) return { code: error.code, message: error.message };
   return { code: "internal", message: internalText(error) };
 }

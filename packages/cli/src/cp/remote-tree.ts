@@ -47,7 +47,7 @@ export function remoteTree(root: string, entries: readonly EntryInfo[], texts: R
 }
 
 /** The part of `path` below `root`; undefined if the path is not below it, or has `.`, `..` or an empty name in it. */
-export function below(root: string, path: string): string | undefined {
+function below(root: string, path: string): string | undefined {
   const prefix = root.endsWith("/") ? root : `${root}/`;
   if (!path.startsWith(prefix)) return undefined;
   const rest = path.slice(prefix.length);

@@ -68,7 +68,7 @@ function removeMaking(directory: string): void {
 }
 
 /** Deletes a subvolume with its qgroup; fine when there is none. */
-export function removeVolume(parent: string, name: string): void {
+function removeVolume(parent: string, name: string): void {
   try {
     const qgroup = subvolumeId(`${parent}/${name}`);
     destroySubvolume(parent, name);

@@ -22,7 +22,7 @@ export const TYPE = { fifo: 0o010000, char: 0o020000, directory: 0o040000, block
 export const RESOLVE = { inRoot: 0x10 | 0x02, noLinks: 0x08 | 0x04 | 0x02 } as const;
 
 /** A byte string with a NUL at its end. A NUL inside is refused, because the kernel would silently cut the name there. */
-export function raw(name: string): Uint8Array {
+function raw(name: string): Uint8Array {
   if (name.includes("\0")) throw new KernelError("name with NUL", 22);
   return Buffer.from(`${name}\0`, "latin1");
 }

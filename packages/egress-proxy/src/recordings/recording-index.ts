@@ -64,5 +64,4 @@ const isAccepted = (coding: string | undefined, codings: string) =>
 export const keyOf = ({ method, url, digest, field }: Wish): string =>
   Bun.hash(`${method}\n${url}\n${field("range") ?? ""}\n${digest}`).toString(36);
 
-export const fieldOf = (fields: RecordedFields, name: string): string | undefined =>
-  fields.find(([other]) => other.toLowerCase() === name)?.[1];
+const fieldOf = (fields: RecordedFields, name: string): string | undefined => fields.find(([other]) => other.toLowerCase() === name)?.[1];

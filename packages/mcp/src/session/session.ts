@@ -4,7 +4,7 @@ import { SessionCommands } from "./commands.ts";
 import { type OwnSnapshots, SessionSnapshots } from "./snapshots.ts";
 
 /** The longest time for which a sandbox outlives a session that was killed. */
-export const LEASE_MS = 120_000;
+const LEASE_MS = 120_000;
 const RENEW_EVERY_MS = 30_000;
 /** Least lifetime of a sandbox of others when a tool uses it. */
 const BORROWED_MS = 300_000;

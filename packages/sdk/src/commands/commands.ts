@@ -250,7 +250,7 @@ export function defaultUser(user: string | undefined, version: string): string |
   return user ?? (atLeast(version, "0.4.0") ? undefined : "user");
 }
 
-export function tooOld(operation: string, needed: string, version: string): UnsupportedError {
+function tooOld(operation: string, needed: string, version: string): UnsupportedError {
   const message = `${operation} needs an agent of version ${needed}; this sandbox has ${version}. Build its template again`;
   return new UnsupportedError(message, { code: "unimplemented", reason: "agent_too_old" });
 }

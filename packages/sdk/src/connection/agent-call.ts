@@ -34,7 +34,7 @@ export function scopeFor(context: CallContext, what: string, options: RequestOpt
 }
 
 /** The agent takes the acting user from Basic authentication; the password is empty. */
-export function userHeader(user: string | undefined): Record<string, string> {
+function userHeader(user: string | undefined): Record<string, string> {
   if (user === undefined) return {};
   return { Authorization: basicUser(user) };
 }

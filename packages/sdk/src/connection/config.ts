@@ -22,7 +22,7 @@ export interface ConnectionConfig extends ConnectionOptions {
   readonly requestTimeoutMs: number;
 }
 
-export const DEFAULT_API_URL = "http://127.0.0.1:3000";
+const DEFAULT_API_URL = "http://127.0.0.1:3000";
 export const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
 
 /** The environment of Node, Bun or Deno; empty in a browser, where options are given explicitly. */

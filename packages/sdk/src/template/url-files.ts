@@ -41,7 +41,7 @@ export async function urlEntries(
 }
 
 /** The name of the file that an address leads to: the last part of its path. */
-export function nameOf(url: string): string {
+function nameOf(url: string): string {
   const name = decodeURIComponent(new URL(url).pathname.split("/").at(-1) ?? "");
   if (name === "" || name === "." || name === ".." || name.includes("/")) throw refusal(`${url} names no file`, "add_failed");
   return name;

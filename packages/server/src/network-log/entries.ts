@@ -22,7 +22,7 @@ export interface NetworkEntry {
 }
 
 /** Entries of one sandbox that are kept: the newest. */
-export const MOST_ENTRIES = 1000;
+const MOST_ENTRIES = 1000;
 
 /** The newest entries of one sandbox. Cursors go on over a restart of the server, because they begin with its time. */
 export class Entries {

@@ -8,7 +8,7 @@ export interface OwnerPlace {
 }
 
 /** How long a request waits for an owner: longer than a lease and a takeover. */
-export const WAIT_MS = 15_000;
+const WAIT_MS = 15_000;
 /** Requests that wait at once; others are refused. */
 const MOST_WAITING = 1000;
 

@@ -18,7 +18,7 @@ const PortUrlQuery = z.object({
     .meta({ description: "Seconds from now" }),
 });
 
-export const PortUrl = z
+const PortUrl = z
   .object({
     url: z.string().meta({ description: "Everybody who has it reaches this port of this sandbox, and no other" }),
     expiresAt: z.iso.datetime(),

@@ -15,7 +15,7 @@ import { selectorOf } from "./selector.ts";
  * Header of a Connect request, an extension for our clients: the offset, in bytes of all data events since the start of the process, from which the
  * output is sent again. The answer has the header with the actual offset, which is larger when older output was dropped.
  */
-export const OFFSET_HEADER = "Boxyard-Output-Offset";
+const OFFSET_HEADER = "Boxyard-Output-Offset";
 
 const KEEPALIVE = { event: { keepalive: {} } } as const;
 

@@ -7,7 +7,7 @@ import type { X509Certificate } from "@peculiar/x509";
 
 const DAY_MS = 86_400_000;
 /** Lifetimes. Clocks inside may be a little behind, so each begins a day before it is made. */
-export const LIFETIME = { authority: 3650 * DAY_MS, leaf: 30 * DAY_MS } as const;
+const LIFETIME = { authority: 3650 * DAY_MS, leaf: 30 * DAY_MS } as const;
 const KEYS = { name: "ECDSA", namedCurve: "P-256" } as const;
 const SIGNATURE = { name: "ECDSA", hash: "SHA-256" } as const;
 

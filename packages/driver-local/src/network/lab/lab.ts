@@ -48,7 +48,7 @@ export const FORBIDDEN = [
   "192.0.0.192",
   "192.168.7.7",
 ] as const;
-export const MTU = 1400;
+const MTU = 1400;
 
 const address = (text: string): number => {
   const parsed = parseAddress(text);

@@ -6,8 +6,8 @@
  */
 
 export const EPERM = 1;
-export const E2BIG = 7;
-export const EINVAL = 22;
+const E2BIG = 7;
+const EINVAL = 22;
 export const ENOSYS = 38;
 const EIO = 5;
 const ENOSPC = 28;

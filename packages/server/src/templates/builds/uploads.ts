@@ -170,7 +170,7 @@ const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 const sumOf = (files: readonly { readonly bytes: number }[]) => files.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** A file that is being uploaded. */
-export class Upload {
+class Upload {
   private readonly file: FileHandle;
   private readonly part: string;
   private readonly target: string;
