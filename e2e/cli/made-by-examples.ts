@@ -4,6 +4,7 @@ import { boxyard } from "./support.ts";
 /** What the examples of the help texts make under names of their own, and the call that removes it. */
 const REMOVE: readonly (readonly string[])[] = [
   ["volume", "delete", "results", "before-the-test", "restored"],
+  ["recording", "delete", "page", "copy"],
   ["secret", "delete", "password", "home"],
   ["team", "delete", "research"],
   ["snapshot", "delete", "ready"],
@@ -12,7 +13,7 @@ const REMOVE: readonly (readonly string[])[] = [
   ["team", "retention", "default", "--off"],
 ];
 const KEYS: readonly string[] = ["ci", "viewer"];
-const LISTS = ["sandbox", "volume", "secret", "team", "snapshot", "template", "key"] as const;
+const LISTS = ["sandbox", "volume", "secret", "team", "snapshot", "template", "key", "recording"] as const;
 
 async function listed(platform: Platform, kind: string): Promise<Readonly<Record<string, unknown>>[]> {
   const { exitCode, stdout, stderr } = await boxyard(platform, [kind, "list", "--json"]);
@@ -25,7 +26,7 @@ export async function kept(platform: Platform): Promise<Readonly<Record<string, 
   const found: Record<string, unknown> = {};
   for (const kind of LISTS) {
     const all = await listed(platform, kind);
-    found[kind] = all.map((one) => String(one.id ?? one[`${kind}Id`])).sort();
+    found[kind] = all.map((one) => String(one.id ?? one[`${kind}Id`] ?? one.name)).sort();
     if (kind === "team")
       found.default = all.filter(({ slug }) => slug === "default").map(({ limits, retention }) => ({ limits, retention }));
   }

@@ -16,6 +16,7 @@ const DOCUMENTS = [
   "docs/integrations.md",
   "docs/dockerfiles.md",
   "docs/network.md",
+  "docs/recordings.md",
   "docs/limitations.md",
   "docs/bounds.md",
   "docs/status-codes.md",

@@ -78,6 +78,7 @@ export function listsOf({
     "GET /events/webhooks": { all: "/events/webhooks" },
     "GET /events/webhooks/{webhookID}/deliveries": { dead: `/events/webhooks/${webhookId}/deliveries?state=dead` },
     "GET /volumes": { all: "/volumes" },
+    "GET /boxyard/recordings": { all: "/boxyard/recordings" },
     "GET /secrets": { "a page": "/secrets?limit=100" },
     "GET /nodes": { all: "/nodes" },
     "GET /nodes/{nodeID}": { "with its sandboxes": "/nodes/home" },
@@ -102,5 +103,8 @@ export const NO_LISTS: ReadonlySet<string> = new Set([
   "GET /volumes/{volumeID}",
   "GET /boxyard/volumes/{volume}",
   "GET /boxyard/volumes/{volume}/archive",
+  // Bounded by its query.
+  "GET /boxyard/recordings/{recording}",
+  "GET /boxyard/recordings/{recording}/har",
   "GET /secrets/{secretID}",
 ]);

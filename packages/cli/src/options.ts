@@ -1,5 +1,5 @@
 import type { EgressRules } from "@boxyard/sdk";
-import { InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -61,15 +61,42 @@ export type NetworkPreset = NonNullable<EgressRules["preset"]>;
 
 export const NETWORK_PRESETS: readonly NetworkPreset[] = ["none", "packages", "all"];
 
-export const networkOption = (): Option =>
-  new Option("--network <preset>", "what it may reach: nothing, the package registries of the server's machine, or all (default: all)")
-    .choices(NETWORK_PRESETS)
-    .conflicts("internet");
+export interface NetworkChoice {
+  readonly network?: NetworkPreset;
+  readonly internet: boolean;
+  readonly record?: string;
+  readonly replay?: string;
+  readonly onMiss?: "deny" | "pass";
+}
 
-/** The network of a create, as `--network` or `--no-internet` says. */
-export function networkOf({ network, internet }: { readonly network?: NetworkPreset; readonly internet: boolean }) {
-  if (network) return { network: { preset: network } };
-  return internet ? {} : { allowInternetAccess: false };
+/** Options of a create that say what it may reach, and what becomes of its exchanges by HTTP. */
+export function addNetworkOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--network <preset>", "what it may reach: nothing, the package registries of the server's machine, or all (default: all)")
+        .choices(NETWORK_PRESETS)
+        .conflicts("internet"),
+    )
+    .option("--no-internet", "the same as --network none")
+    .option("--record <name>", "keep every exchange by HTTP in this recording")
+    .addOption(new Option("--replay <name>", "answer requests by HTTP from this recording").conflicts("record"))
+    .addOption(
+      new Option(
+        "--on-miss <what>",
+        "with --replay, what happens to a request without an answer (default: deny, and nothing leaves it)",
+      ).choices(["deny", "pass"]),
+    );
+}
+
+/** The network of a create, as its options say. */
+export function networkOf({ network, internet, record, replay, onMiss }: NetworkChoice) {
+  const wanted = {
+    ...(network && { preset: network }),
+    ...(record !== undefined && { record }),
+    ...(replay !== undefined && { replay }),
+    ...(onMiss && { onMiss }),
+  };
+  return { ...(Object.keys(wanted).length > 0 && { network: wanted }), ...(!internet && { allowInternetAccess: false }) };
 }
 
 /** A port of the Internet protocols. */

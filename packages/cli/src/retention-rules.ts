@@ -1,12 +1,12 @@
 import { AppError } from "@boxyard/core";
 import type { Retention } from "@boxyard/sdk/teams";
 
-const KINDS: readonly string[] = ["paused", "snapshots", "builds"];
+const KINDS: readonly string[] = ["paused", "snapshots", "builds", "recordings"];
 const NAMES: readonly string[] = ["maxAgeHours", "maxCount", "maxMB"];
 
 /** What a help text says of the rules. */
 export const RULES_HELP =
-  "Kinds: paused, snapshots, builds. Names: maxAgeHours, maxCount, maxMB. warnHours=NUMBER: when an event announces a deletion.";
+  "Kinds: paused, snapshots, builds, recordings. Names: maxAgeHours, maxCount, maxMB. warnHours=NUMBER: when an event announces a deletion.";
 
 /** `paused.maxCount=3 warnHours=1` as the API takes it. Throws `invalid_argument` for a word that is no rule: the server passes over names that it does not know. */
 export function rulesOf(words: readonly string[]): Retention {

@@ -20,10 +20,14 @@ export function egressKind({ internetAccess, allowOut = [], denyOut = [] }: Egre
 
 /** Throws `unimplemented`, reason `host_names_unimplemented` or `egress_proxy_unimplemented`, for a policy that a NetworkPolicy cannot express. */
 export function checkExpressible(policy: EgressPolicy): void {
-  if (policy.edge || policy.isProxied) {
-    throw new AppError("unimplemented", "Sandboxes as pods have neither rules and secrets for requests nor a proxy for their traffic", {
-      reason: "egress_proxy_unimplemented",
-    });
+  if (policy.edge || policy.isProxied || policy.recording) {
+    throw new AppError(
+      "unimplemented",
+      "Sandboxes as pods have neither rules, secrets and recordings for requests nor a proxy for their traffic",
+      {
+        reason: "egress_proxy_unimplemented",
+      },
+    );
   }
   if (hostRules(policy).length === 0) return;
   throw new AppError("unimplemented", "Sandboxes as pods cannot be limited to names of hosts; give addresses and networks", {

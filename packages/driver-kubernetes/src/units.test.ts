@@ -43,7 +43,7 @@ test("names of hosts are refused, and the kinds of policies told apart", () => {
   expect(() => checkExpressible({ internetAccess: false, allowOut: ["a.example"] })).toThrow("names of hosts");
   const proxy = { protocol: "socks5" as const, host: "a.example", port: 1 };
   for (const edge of [{ hosts: [{ host: "a.example", headers: {} }] }, { hosts: [], proxy }])
-    expect(() => checkExpressible({ internetAccess: true, edge })).toThrow("rules and secrets");
+    expect(() => checkExpressible({ internetAccess: true, edge })).toThrow("rules, secrets and recordings");
   expect([{ internetAccess: true }, { internetAccess: false }, { internetAccess: true, denyOut: ["1.1.1.1"] }].map(egressKind)).toEqual([
     "internet",
     "none",

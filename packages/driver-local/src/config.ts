@@ -33,6 +33,8 @@ export interface LocalDriverConfig {
   readonly criuLimitMs?: number;
   /** Authorities by which the egress proxy verifies servers where it opens TLS, in PEM form; those that Bun brings by default. */
   readonly trust?: () => string | undefined;
+  /** Directory of the recordings of exchanges by HTTP, made if missing; without it there are none. */
+  readonly recordings?: string;
   /** Called around every step; may inject faults in tests. */
   readonly observer?: StepObserver;
   readonly clock?: Clock;

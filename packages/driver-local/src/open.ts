@@ -1,3 +1,4 @@
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError, isAppError } from "@boxyard/core";
 import { assembleDriver } from "./assemble.ts";
@@ -49,11 +50,19 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
   }
 }
 
+/** The egress proxy opens what is in it, and lists nothing. A start of the server has made every directory of the data directory private. */
+async function makeRecordings(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await chmod(directory, 0o711);
+}
+
 /** Two data directories may have the same range, since claims end at a reboot: the first to open uses it, the other chooses again. */
 async function openNetworkOf(config: LocalDriverConfig, { instance, network }: InstanceFile, triesLeft = 3): Promise<SandboxNetworks> {
   const { dataDir, logger, clock, trust, networkShares: shares } = config;
   try {
-    const optional = { ...(clock && { clock }), ...(trust && { trust }), ...(shares && { shares }) };
+    const { recordings } = config;
+    if (recordings !== undefined) await makeRecordings(recordings);
+    const optional = { ...(clock && { clock }), ...(trust && { trust }), ...(shares && { shares }), ...(recordings && { recordings }) };
     const opened = await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...optional });
     // From now on the kernel knows the range; the claim is for the time without a server.
     await claimRange(dataDir, () => network).catch((error: unknown) =>

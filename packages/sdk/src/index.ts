@@ -58,6 +58,14 @@ export {
   type TeamWithLimits,
 } from "./keys/teams.ts";
 export { Pty, type PtyConnectOpts, type PtyCreateOpts, type PtySize } from "./pty/pty.ts";
+export {
+  type ImportedRecording,
+  type RecordedExchange,
+  type RecordingDetail,
+  type RecordingGetOptions,
+  type RecordingInfo,
+  Recordings,
+} from "./recordings/recordings.ts";
 export type { EgressProxy, EgressRules, NetworkRule, NetworkSecret } from "./sandbox/egress-rules.ts";
 export type { NamedOptions } from "./sandbox/named-api.ts";
 export type { NetworkLogEntry, NetworkLogOptions, SuggestedNetwork } from "./sandbox/network-log.ts";

@@ -41,6 +41,8 @@ export interface ServerConfig {
   readonly maxSandboxes: number;
   /** Size of a volume for which none is asked, in MiB. */
   readonly volumeMB: number;
+  /** How many recordings of exchanges a team may have, and bounds of each. */
+  readonly recordings: { readonly most: number; readonly maxBytes: number; readonly maxExchanges: number };
   /** By how much the limits of all sandboxes together may exceed the memory and the disk of the machine, as factors. */
   readonly overcommit: Overcommit;
   /** The most sandboxes that wait for creates, and the memory that they may use together. */
@@ -162,6 +164,9 @@ const Env = z.object({
   OTEL_EXPORTER_OTLP_HEADERS: z.string().transform(otlpHeaders).default({}),
   BOXYARD_MAX_SANDBOXES: count(1).default(2000),
   BOXYARD_VOLUME_MB: count(1).default(10_240),
+  BOXYARD_RECORDINGS: count(1).max(100_000, "must be at most 100000").default(100),
+  BOXYARD_RECORDING_MB: count(1).max(65_536, "must be at most 65536").default(256),
+  BOXYARD_RECORDING_EXCHANGES: count(1).max(1_000_000, "must be at most 1000000").default(10_000),
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
   BOXYARD_DISK_OVERCOMMIT: factor.default(256),
   BOXYARD_WARM_SANDBOXES: count(0).default(16),
@@ -243,6 +248,11 @@ export function readConfig(env: Environment = process.env): ServerConfig {
         : { endpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/$/, ""), headers: e.OTEL_EXPORTER_OTLP_HEADERS },
     maxSandboxes: e.BOXYARD_MAX_SANDBOXES,
     volumeMB: e.BOXYARD_VOLUME_MB,
+    recordings: {
+      most: e.BOXYARD_RECORDINGS,
+      maxBytes: e.BOXYARD_RECORDING_MB * 2 ** 20,
+      maxExchanges: e.BOXYARD_RECORDING_EXCHANGES,
+    },
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
     warm: { sandboxes: e.BOXYARD_WARM_SANDBOXES, memoryBytes: e.BOXYARD_WARM_MEMORY },
     maxCreates: e.BOXYARD_MAX_CREATES,

@@ -4,6 +4,7 @@ import { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver, TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
+import { assembleNetwork } from "./assemble-network.ts";
 import { assembleRouting } from "./assemble-routing.ts";
 import { assembleTemplates } from "./assemble-templates.ts";
 import type { ServerConfig } from "./config.ts";
@@ -34,8 +35,6 @@ import { CreateGate } from "./sandboxes/create/create-gate.ts";
 import { type CreateOnceInput, createOnce } from "./sandboxes/create/create-once.ts";
 import { Places } from "./sandboxes/create/places.ts";
 import { TeamQuota } from "./sandboxes/create/team-quota.ts";
-import { DriverPolicies } from "./sandboxes/egress/driver-policies.ts";
-import { NetworkPresets } from "./sandboxes/egress/presets.ts";
 import { Engine } from "./sandboxes/engine/engine.ts";
 import { LivingSandboxes } from "./sandboxes/engine/living.ts";
 import { MOST_FORMER } from "./sandboxes/engine/names.ts";
@@ -64,7 +63,6 @@ import { SecretRefresh } from "./sandboxes/upkeep/secret-refresh.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import { WarmPool } from "./sandboxes/warm/warm-pool.ts";
-import { TeamSecrets } from "./secrets/team-secrets.ts";
 import { resourcesOf, type SandboxRecord, type Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
 import { TeamLimits } from "./teams/limits.ts";
@@ -153,7 +151,8 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const firstKey = await ensureFirstKey(store, config.dataDir, clock.now());
   const { tokens, portLinks } = tokensOf(await store.getOrCreateMeta("token-seed", newSeed), clock);
   const templates = new Templates(store, clock);
-  const { secrets, policies, presets } = secretsOf(store, clock, options);
+  const sandboxes = new LivingSandboxes();
+  const { secrets, recorded, policies, presets } = assembleNetwork({ store, clock, sandboxes }, options);
   await templates.seed(join(config.dataDir, "templates"), firstKey.teamId, logger);
 
   const access = await accessOf({ store, clock, config, firstKey });
@@ -161,7 +160,6 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const own: Own = {};
   const agent = new AgentClient(clock, agentLimitMs);
   const { routes, use } = assembleRouting({ config, clock, agent, tokens }, (route) => own.front?.forget(route));
-  const sandboxes = new LivingSandboxes();
   const { sandboxLogs, guests } = logsOf({ store, clock, logger, sandboxes, routes, tokens });
   const events = new EventLog(logger, sandboxLogs);
   const idempotency = new Idempotency(store, clock);
@@ -190,7 +188,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const volumes = new Volumes({ store, driver, clock, logger, defaultMB: config.volumeMB, ...(observer && { observer }) });
   const kept = { snapshotKeeper, templates, store, driver, events, volumes, operations, warm };
   const serving = { ...making, ...made, ...rulesOf(config, limits), ...kept, secrets, policies, presets, guests };
-  const retention = new Retention({ engine, templates, snapshotCatalog: made.snapshotCatalog, store, history, clock, logger });
+  const retention = new Retention({ engine, templates, snapshotCatalog: made.snapshotCatalog, store, history, ...recorded, clock, logger });
   const service = new SandboxService({ ...serving, routes });
   const context: ServerContext = {
     config,
@@ -210,10 +208,10 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
-    ...{ tokens, networkLog: new NetworkLog({ driver, sandboxes, clock, logger, instruments }) },
+    ...{ tokens, networkLog: new NetworkLog({ driver, sandboxes, clock, logger, instruments, ...recorded }) },
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
     ...assembleWebhooks({ ...options, store, clock }),
-    ...{ secrets, volumes, idempotency, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
+    ...{ secrets, ...recorded, volumes, idempotency, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },
     mcp: new McpFront(() => own.url ?? ""),
   };
   access.credentials.onRevoked((keyId) => {
@@ -232,11 +230,6 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const watches = [sampler, liveness, sweep, guests, retention, new SecretRefresh({ engine, events: store.events, logger })];
   const lasting = { context, engine, routes, own, firstKey, sandboxLogs, volumes, operations };
   return { ...lasting, warm, adopt, sampler, metrics, liveness, sweep, guests, retention, watches };
-}
-
-function secretsOf(store: Store, clock: Clock, { packageHosts = () => [] }: ServerOptions) {
-  const secrets = new TeamSecrets({ store, clock });
-  return { secrets, policies: new DriverPolicies(secrets), presets: new NetworkPresets(packageHosts) };
 }
 
 const tokensOf = (seed: string, clock: Clock) => ({ tokens: new Tokens(seed), portLinks: new PortLinks(seed, clock) });

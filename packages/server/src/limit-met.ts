@@ -5,6 +5,7 @@ import type { LimitName } from "@boxyard/spec/platform";
 type OtherLimit =
   | "apiKeys"
   | "eventStreams"
+  | "recordingArchives"
   | "secrets"
   | "teams"
   | "triggers"
@@ -14,7 +15,8 @@ type OtherLimit =
   | "waitingBuilds"
   | "webhooks"
   | "BOXYARD_MAX_QUEUED_CREATES"
-  | "BOXYARD_MAX_SANDBOXES";
+  | "BOXYARD_MAX_SANDBOXES"
+  | "BOXYARD_RECORDINGS";
 
 /** Every limit that a request can meet. */
 export type MetLimitName = LimitName | OtherLimit;

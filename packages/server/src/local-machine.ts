@@ -19,6 +19,7 @@ import {
   uninstall,
 } from "@boxyard/driver-local/setup";
 import type { Machine } from "./machine.ts";
+import { recordingsIn } from "./recordings/recording-files.ts";
 
 /** Read when a verb needs the settings, so that the verb reports a bad setting. */
 const settings = () => readSetupConfig();
@@ -48,6 +49,7 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
         trust,
         ending,
         ...(networkShares && { networkShares }),
+        recordings: recordingsIn(dataDir),
         ...(network && { network }),
         ...(runtime && { runtime }),
         ...(reserve && { reserve }),

@@ -11,6 +11,7 @@ const MODULES = [
   "webhooks",
   "adoption",
   "volumes",
+  "recordings",
   "operations",
   "engine",
   "builds",

@@ -80,6 +80,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   await modules.start("webhooks", { start: () => webhookSender.start(), stop: () => webhookSender.stop() });
   const adoption = await modules.start("adoption", { start: adopt, stop: () => engine.close() });
   await modules.start("volumes", { start: () => made.volumes.recover() });
+  await modules.start("recordings", { start: () => made.context.recordings.recover() });
   await modules.start("operations", { start: () => made.operations.recover() });
   await modules.start("engine", { start: () => engine.start() });
   await modules.start("builds", { start: () => context.builds.beginTidying(), stop: () => context.builds.close() });

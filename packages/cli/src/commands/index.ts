@@ -28,6 +28,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "usage", summary: "Show what sandboxes have used, per day", load: () => import("./usage.ts") },
   { name: "snapshot", summary: "Create, list and delete snapshots of sandboxes", load: () => import("./snapshot.ts") },
   { name: "volume", summary: "Create, list and delete volumes, which outlive sandboxes", load: () => import("./volume.ts") },
+  { name: "recording", summary: "List, show, export and import what sandboxes got by HTTP", load: () => import("./recording.ts") },
   { name: "template", summary: "Build, list and tag templates", load: () => import("./template.ts") },
   { name: "secret", summary: "Store, list and delete secrets", load: () => import("./secret.ts") },
   { name: "webhook", summary: "Send what happens to your own servers", load: () => import("./webhook.ts") },

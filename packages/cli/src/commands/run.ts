@@ -5,20 +5,20 @@ import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { LEASE_MS, renewLease } from "../lease.ts";
 import {
+  addNetworkOptions,
   collectEnv,
   collectEnvSecrets,
   collectMounts,
   type MountOption,
-  type NetworkPreset,
+  type NetworkChoice,
   networkOf,
-  networkOption,
   parseSeconds,
 } from "../options.ts";
 import { type RemoteCommandOptions, runRemote } from "../remote-command.ts";
 import { checkName } from "../sandbox-ref.ts";
 import { needTerminal, runInTerminal } from "../terminal/run-in-terminal.ts";
 
-interface RunOptions extends RemoteCommandOptions {
+interface RunOptions extends RemoteCommandOptions, NetworkChoice {
   readonly tty?: boolean;
   readonly name?: string;
   readonly volume?: Record<string, MountOption>;
@@ -26,8 +26,6 @@ interface RunOptions extends RemoteCommandOptions {
   readonly template: string;
   readonly keep?: boolean;
   readonly quiet?: boolean;
-  readonly internet: boolean;
-  readonly network?: NetworkPreset;
 }
 
 /** Lifetime of a sandbox that is kept. */
@@ -48,7 +46,7 @@ Examples:
 
 export function configure(command: Command, context: CliContext): void {
   context.failureExitCode = EXIT.ownFailure;
-  command
+  addNetworkOptions(command)
     .description("Run a command in a new sandbox and remove the sandbox when it has ended.")
     .argument("<command...>", "the program and its arguments")
     .option("-t, --template <template>", "template to start from", "base")
@@ -68,8 +66,6 @@ export function configure(command: Command, context: CliContext): void {
     .option("--name <name>", "a name to find the sandbox by")
     .option("--keep", "keep the sandbox for five minutes and print its id")
     .option("-q, --quiet", "print only the command's output and, with --keep, the sandbox's id")
-    .addOption(networkOption())
-    .option("--no-internet", "the same as --network none")
     .passThroughOptions()
     .addHelpText("after", EXAMPLES)
     .action((argv: string[], options: RunOptions) => run(argv, options, context));

@@ -4,13 +4,13 @@ import { Sandboxes } from "@boxyard/sdk/sandboxes";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT, usageError } from "../errors.ts";
-import { type MountOption, type NetworkPreset, networkOf } from "../options.ts";
+import { type MountOption, type NetworkChoice, networkOf } from "../options.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
 import { bytes, duration, minuteOf } from "../output/units.ts";
 import { checkName, resolveSandbox } from "../sandbox-ref.ts";
 
-export interface CreateOptions extends SizeOptions {
+export interface CreateOptions extends SizeOptions, NetworkChoice {
   readonly timeout: number;
   readonly idleTimeout?: number;
   readonly env?: Record<string, string>;
@@ -20,8 +20,6 @@ export interface CreateOptions extends SizeOptions {
   readonly volume?: Record<string, MountOption>;
   readonly onTimeout?: LifecycleOptions["onTimeout"];
   readonly autoResume?: boolean;
-  readonly internet: boolean;
-  readonly network?: NetworkPreset;
   readonly json?: boolean;
 }
 

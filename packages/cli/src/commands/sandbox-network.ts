@@ -100,11 +100,12 @@ async function networkLog(text: string, { follow, denied, search, json }: LogOpt
 }
 
 /** `12:00:01 denied  tcp 198.51.100.9:25  denyOut 0.0.0.0/0` */
-function lineOf({ timestamp, verdict, protocol, name, address, port, answers, rule, count }: NetworkLogEntry): string {
+function lineOf({ timestamp, verdict, protocol, name, address, port, answers, request, rule, count }: NetworkLogEntry): string {
   const time = timestamp.toISOString().slice(0, 19).replace("T", " ");
   if (verdict === "dropped") return `${time} ${count} more, which were not kept`;
   const given = answers?.length ? ` (${answers.join(", ")})` : "";
-  const what = name === undefined ? `${address}${port === undefined ? "" : `:${port}`}` : `${name}${given}`;
+  const asked = name === undefined ? `${address}${port === undefined ? "" : `:${port}`}` : `${name}${given}`;
+  const what = request ?? asked;
   return `${time} ${verdict.padEnd(7)} ${(protocol ?? "").padEnd(4)} ${what}  ${rule}`;
 }
 

@@ -2,11 +2,11 @@ import { type Command, Option } from "commander";
 import { connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import {
+  addNetworkOptions,
   collectEnv,
   collectEnvSecrets,
   collectMounts,
   collectPairs,
-  networkOption,
   parseCount,
   parseSeconds,
   parseSecondsOrNone,
@@ -132,7 +132,7 @@ const sizeOptions = (command: Command): Command =>
     .option("--disk <MiB>", "what it may write beside the template's own files", parseCount);
 
 function configureCreate(command: Command, context: CliContext): void {
-  sizeOptions(command.command("create [template]"))
+  addNetworkOptions(sizeOptions(command.command("create [template]")))
     .description("Create a sandbox and print its id.")
     .option("--timeout <seconds>", "lifetime: seconds, or 15m, 2h", parseSeconds, 300)
     .addOption(new Option("--on-timeout <action>", "what happens at the end of the lifetime (default: kill)").choices(ON_TIMEOUT))
@@ -147,8 +147,6 @@ function configureCreate(command: Command, context: CliContext): void {
     .option("-v, --volume <NAME:PATH>", "mount a volume, repeatable; NAME:PATH:ro to read only", collectMounts)
     .option("--name <name>", "a name to find it by, which no other living sandbox has")
     .option("--metadata <KEY=VALUE>", "your own keys and values, repeatable", collectPairs)
-    .addOption(networkOption())
-    .option("--no-internet", "the same as --network none")
     .option("--json", "print it as JSON")
     .addHelpText("after", CREATE_HELP)
     .action((template: string | undefined, options: actions.CreateOptions) => actions.create(template, options, context));

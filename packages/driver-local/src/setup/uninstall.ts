@@ -11,7 +11,7 @@ import type { SetupConfig } from "./types.ts";
 
 /** Names of everything that set-up, server and command line write into a data directory. Other files in it are not removed. */
 const OURS =
-  /^(admin-token|api-key|bin|boxyard\.db(\.copy|\.part|\.whole|\.kept-\d+)?(-wal|-shm|-journal)?|build-files|cache|criu|dashboard|downloads|guest|kernel\.json|layers\.lock|network|node-id|orphans\.json|pool|pool\.img|pool\.lock|run|run-caches|sandboxes|sdk|(test-)?server\.(json|lock|log)(\.new|\.\d+)?|supervisor\.json(\.new)?|(setup|instance|kernel)\.json\.new|setup\.json|start\.lock(-journal)?|store-(id|key(\.next)?)|templates|tls)$/;
+  /^(admin-token|api-key|bin|boxyard\.db(\.copy|\.part|\.whole|\.kept-\d+)?(-wal|-shm|-journal)?|build-files|cache|criu|dashboard|downloads|guest|kernel\.json|layers\.lock|network|node-id|orphans\.json|pool|pool\.img|pool\.lock|recordings|run|run-caches|sandboxes|sdk|(test-)?server\.(json|lock|log)(\.new|\.\d+)?|supervisor\.json(\.new)?|(setup|instance|kernel)\.json\.new|setup\.json|start\.lock(-journal)?|store-(id|key(\.next)?)|templates|tls)$/;
 /** The file that identifies a data directory of this machine, and the lock of set-up: removed last, so that a second attempt finds them. */
 const LAST = ["setup.lock", "instance.json"] as const;
 

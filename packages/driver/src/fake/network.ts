@@ -23,7 +23,9 @@ export class FakeNetwork implements NetworkDriver {
   }
 
   takeAttempts(): TakenAttempts {
-    return { attempts: this.world.attempts.splice(0), dropped: new Map() };
+    const stopped = new Map(this.world.stoppedRecordings);
+    this.world.stoppedRecordings.clear();
+    return { attempts: this.world.attempts.splice(0), dropped: new Map(), ...(stopped.size > 0 && { stopped }) };
   }
 
   setNetwork(handle: SandboxHandle, network: EgressPolicy): Promise<void> {

@@ -74,6 +74,8 @@ export class FakeWorld {
   readonly faults = new Faults();
   /** What sandboxes have tried to reach; tests fill it, and `takeAttempts` takes it. */
   readonly attempts: NetworkAttempt[] = [];
+  /** Recordings that lack something, for `takeAttempts`. */
+  readonly stoppedRecordings = new Map<string, string>();
   /** Capability `checkpoint` of drivers that are made after it was set. */
   checkpoint: CheckpointAbility = "memory";
   /** Capabilities that drivers lack which are made after they were added. */

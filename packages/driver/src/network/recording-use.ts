@@ -20,3 +20,6 @@ const isRecordingId = (id: string): boolean => id === NO_RECORDING || /^[0-9a-f]
 
 export const isRecordingUse = ({ id, maxBytes, maxExchanges }: RecordingUse): boolean =>
   isRecordingId(id) && maxBytes > 0 && maxExchanges > 0;
+
+/** For a sandbox whose recording is gone: nothing is answered, and nothing leaves it. */
+export const CLOSED_RECORDING: RecordingUse = { id: NO_RECORDING, mode: "replay", maxBytes: 1, maxExchanges: 1 };

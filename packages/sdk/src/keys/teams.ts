@@ -43,6 +43,8 @@ export interface Retention {
   readonly snapshots?: RetentionRule | undefined;
   /** Builds that no tag points to, by their last use. */
   readonly builds?: Omit<RetentionRule, "maxMB"> | undefined;
+  /** Recordings that no sandbox uses; rules of templates do not hold for them. */
+  readonly recordings?: RetentionRule | undefined;
   /** How long before a deletion an event announces it. Default 24. */
   readonly warnHours?: number | undefined;
 }

@@ -6,6 +6,7 @@ const PACKAGE = resolve(import.meta.dir, "../..");
 const OUTPUT = resolve(PACKAGE, "../../docs/sdk.md");
 
 const SNAPSHOTS = ["SnapshotOptions", "SnapshotInfo", "RollbackResult", "SnapshotListOpts", "SnapshotListOptions"];
+const RECORDINGS = ["Recordings", "RecordingInfo", "RecordingDetail", "RecordedExchange", "RecordingGetOptions", "ImportedRecording"];
 const TEMPLATES = ["TemplateInfo", "TemplateBuild", "TemplateSettings", "TemplateTag"];
 const VOLUME_OPTIONS = ["VolumeCreateOpts", "VolumeSizeOptions", "VolumeKeyOptions"];
 /** What the reference shows, in the order in which a reader meets it. An export that is in no chapter is an error. */
@@ -46,10 +47,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "Paginator",
     ],
   },
-  {
-    title: "Pause, forks and snapshots",
-    names: ["PauseOptions", "ForkOptions", "ForkResult", ...SNAPSHOTS],
-  },
+  { title: "Pause, forks and snapshots", names: ["PauseOptions", "ForkOptions", "ForkResult", ...SNAPSHOTS] },
   {
     title: "Volumes",
     names: [
@@ -69,6 +67,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "VolumeAttributes",
     ],
   },
+  { title: "Recordings", names: RECORDINGS },
   {
     title: "Commands",
     names: [

@@ -29,6 +29,18 @@ export interface EgressRules {
    * reached, nothing is.
    */
   readonly egressProxy?: EgressProxy | undefined;
+  /**
+   * Name of a recording (`Recordings`) in which every exchange by HTTP on port 80 and HTTPS on port 443 is kept; it is made when it is not there. The server opens
+   * TLS outside the sandbox, and secrets are not kept.
+   */
+  readonly record?: string | undefined;
+  /** Name of a recording that answers requests by HTTP and HTTPS; not together with `record`. */
+  readonly replay?: string | undefined;
+  /**
+   * What happens to a request that the recording of `replay` has no answer to. `deny`, the default: it gets 504, and nothing leaves the sandbox at all. `pass`: it
+   * is sent as the other rules allow.
+   */
+  readonly onMiss?: "deny" | "pass" | undefined;
 }
 
 /** A proxy outside. It must have a public address. */

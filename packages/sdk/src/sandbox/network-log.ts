@@ -10,13 +10,15 @@ export interface NetworkLogEntry {
   readonly timestamp: Date;
   /** `dropped`: more attempts than the server keeps of one sandbox, as many as `count` says. */
   readonly verdict: "allowed" | "denied" | "dropped";
-  /** `dns`: a question to the sandbox's name server. */
+  /** `dns`: a question to the sandbox's name server. `http`: a request that its recording has no answer to. */
   readonly protocol?: "dns" | "tcp" | "udp" | "icmp" | "http" | "other" | undefined;
-  /** What a question asked for. */
+  /** What a question asked for; the host of a request. */
   readonly name?: string | undefined;
   /** IPv4 address to which a connection or packet went. */
   readonly address?: string | undefined;
   readonly port?: number | undefined;
+  /** Method and URL of a request that the sandbox's recording has no answer to. */
+  readonly request?: string | undefined;
   /** IPv4 addresses that the name server gave. */
   readonly answers?: readonly string[] | undefined;
   /** What decided: an entry of a list, or a rule of the server, in words. */

@@ -198,7 +198,7 @@ export function setSandboxTimeout(api: ApiClient, id: string, timeoutMs: number,
 }
 
 export function updateSandboxNetwork(api: ApiClient, id: string, update: NetworkUpdate, options: RequestOptions): Promise<void> {
-  const { allowInternetAccess, preset, allowOut, denyOut, dnsServers, rules, secrets, egressProxy } = update;
+  const { allowInternetAccess, preset, allowOut, denyOut, dnsServers, rules, secrets, egressProxy, record, replay, onMiss } = update;
   return api.send({
     method: "PUT",
     path: sandboxPath(id, "/network"),
@@ -213,6 +213,9 @@ export function updateSandboxNetwork(api: ApiClient, id: string, update: Network
       rules,
       secrets,
       egressProxy,
+      record,
+      replay,
+      onMiss,
       allow_internet_access: allowInternetAccess,
     } satisfies wire.SandboxNetworkUpdateConfig,
     read: async () => undefined,

@@ -22,6 +22,7 @@ import { type McpServices, mcp } from "./mcp.ts";
 import { type MetricServices, mountMetrics } from "./metrics/index.ts";
 import { scrape } from "./metrics/scrape.ts";
 import { mountNodes, type NodeServices } from "./nodes/index.ts";
+import { mountRecordings, type RecordingServices } from "./recordings/index.ts";
 import { type Api, type ApiBindings, mount } from "./route.ts";
 import { mountSandboxes } from "./sandboxes/index.ts";
 import type { SandboxServices } from "./sandboxes/services.ts";
@@ -47,6 +48,7 @@ export interface ApiServices
     EventServices,
     Pick<NodeServices, "nodes" | "run">,
     SecretServices,
+    RecordingServices,
     WebhookServices,
     Pick<ServerServices, "overview">,
     DashboardServices {
@@ -82,6 +84,7 @@ export function createApp(context: ApiServices): Api {
   mountMetrics(app, context);
   mountEvents(app, context);
   mountSecrets(app, context);
+  mountRecordings(app, context);
   mountWebhooks(app, context);
   mountVolumes(app, context);
   mountVolumeContent(app, context);

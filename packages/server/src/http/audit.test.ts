@@ -53,6 +53,9 @@ const built = async () => {
   return of.templateID;
 };
 const volume = async () => (await post("/volumes", { name: name(), sizeMB: 8 })).body as { volumeID: string };
+/** An archive of exchanges without one. */
+const EMPTY_HAR = { log: { version: "1.2", entries: [] } };
+const imported = async () => (await post(`/boxyard/recordings?name=${name()}`, EMPTY_HAR)).body.name as string;
 const secret = async () => (await post("/secrets", { name: name(), value: "x" })).body.secretID as string;
 const webhook = async () =>
   (await post("/events/webhooks", { name: "w", url: "https://hooks.example/x", events: ["team"], enabled: false })).body.id as string;
@@ -194,6 +197,11 @@ const CALLS: Readonly<Record<string, () => Promise<Prepared>>> = {
     const { volumeID } = await volume();
     return () => s.call("PATCH", `/boxyard/volumes/${volumeID}`, { sizeMB: 16 });
   },
+  "DELETE /boxyard/recordings/{recording}": async () => {
+    const recording = await imported();
+    return () => s.call("DELETE", `/boxyard/recordings/${recording}`);
+  },
+  "POST /boxyard/recordings": async () => () => post(`/boxyard/recordings?name=${name()}`, EMPTY_HAR),
   "POST /boxyard/volumes": async () => () => post(`/boxyard/volumes?name=${name()}&sizeMB=8`, EMPTY_TAR),
   "DELETE /sandboxes/{sandboxID}/ports/{port}/url": async () => {
     const id = await sandbox({ network: { allowPublicTraffic: false } });

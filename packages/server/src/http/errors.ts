@@ -11,6 +11,9 @@ const STATUS_BY_REASON: Readonly<Record<string, number>> = {
   volume_full: 507,
   volume_disk_full: 507,
   archive_too_large: 413,
+  recording_too_large: 413,
+  recording_in_use: 409,
+  recording_disk_full: 507,
 };
 
 /** Reasons that are sent to clients as `error_code`. */

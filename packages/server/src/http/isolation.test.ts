@@ -35,7 +35,7 @@ const PLAIN: ReadonlySet<string> = new Set(
   dnsServers rules preset requireHealthyGuest count tags alias cpuCount memoryMB diskSizeMB minFreeDiskMb public sizeMB fromImage fromImageRegistry force onBuild
   onBuildDone startCmd readyCmd restrictions startFromMemory stages reference registry scopes expiresAt slug state order startedAfter limit start
   metric to action end direction level search tag logsOffset source assignmentLimit tagsLimit tagsCursor sort cursor hash limits name steps setup creator leaseSeconds done resources
-  dockerfile value port expires idleTimeout retention maxResources verdict url enabled signatureSecret deliveries offset orderAsc types events`.split(
+  dockerfile value port expires idleTimeout retention maxResources verdict url enabled signatureSecret deliveries offset orderAsc types events record onMiss`.split(
     /\s+/,
   ),
 );
@@ -72,12 +72,13 @@ beforeAll(async () => {
     const secret = (await call("POST", "/secrets", { name: `secret-of-${hidden}`, value: `value of ${hidden}` })).body;
     const hook = { name: hidden, url: "https://hooks.example/x", events: ["build"], enabled: false };
     const webhook = (await call("POST", "/events/webhooks", hook)).body;
+    const recording = (await call("POST", `/boxyard/recordings?name=recording-of-${hidden}`, { log: { entries: [] } })).body;
     const page = (await call("GET", "/v2/sandboxes?limit=1")).headers.get("x-next-token") ?? "";
-    return { sandbox, snapshot, template, volume, secret, webhook, key, token, page };
+    return { sandbox, snapshot, template, volume, secret, webhook, recording, key, token, page };
   };
   const theirs = await have(as(victim.headers), "theirs-alone");
   const mine = await have(as(attacker), "mine");
-  const { sandbox, snapshot, template, volume, secret, webhook, key, token } = theirs;
+  const { sandbox, snapshot, template, volume, secret, webhook, recording, key, token } = theirs;
   secrets.push(sandbox.sandboxID, sandbox.envdAccessToken, template.templateID, template.buildID, volume.volumeID, volume.token);
   secrets.push(
     key.id,
@@ -103,6 +104,8 @@ beforeAll(async () => {
     volumeID: { theirs: volume.volumeID, unknown: crypto.randomUUID() },
     volume: { theirs: volume.volumeID, unknown: crypto.randomUUID() },
     secretID: { theirs: secret.secretID, unknown: "sec_00000000000000000000" },
+    recording: { theirs: recording.name, unknown: "recording-of-nobody" },
+    replay: { theirs: recording.name, unknown: "recording-of-nobody" },
     webhookID: { theirs: webhook.id, unknown: crypto.randomUUID() },
     apiKeyID: { theirs: key.id, unknown: crypto.randomUUID() },
     accessTokenID: { theirs: token.id, unknown: crypto.randomUUID() },
@@ -134,6 +137,7 @@ beforeAll(async () => {
   Object.assign(own, {
     volumeID: mine.volume.volumeID,
     secretID: mine.secret.secretID,
+    recording: mine.recording.name,
     webhookID: mine.webhook.id,
     apiKeyID: mine.key.id,
     accessTokenID: mine.token.id,
@@ -141,7 +145,17 @@ beforeAll(async () => {
     tag: "default",
   });
   theirLists = async () => {
-    const lists = ["/v2/sandboxes", "/templates", "/snapshots", "/volumes", "/secrets", "/events/webhooks", "/api-keys", "/access-tokens"];
+    const lists = [
+      "/v2/sandboxes",
+      "/templates",
+      "/snapshots",
+      "/volumes",
+      "/secrets",
+      "/boxyard/recordings",
+      "/events/webhooks",
+      "/api-keys",
+      "/access-tokens",
+    ];
     const detail = `/sandboxes/${sandbox.sandboxID}`;
     const found = await Promise.all([...lists, detail].map(async (path) => (await s.call("GET", path, undefined, victim.headers)).body));
     // The times of last use are of the calls of this function, and the use of a sandbox grows by itself.

@@ -148,6 +148,29 @@ async function meetArchives(): Promise<Response> {
   return ask("GET", "/boxyard/volumes/kept/archive");
 }
 
+const keep = (record: string) => ask("POST", "/sandboxes", { templateID: "base", network: { record } });
+
+async function meetRecordings(): Promise<Response> {
+  const { sandboxID } = (await (await keep("kept")).json()) as { sandboxID: string };
+  await ask("DELETE", `/sandboxes/${sandboxID}`);
+  const { recordingArchives } = s.server.context;
+  const team = await teamId();
+  if (!team) throw new Error("there is no team");
+  for (let i = 0; i < 8; i++) {
+    const har = await recordingArchives.export(team, "kept");
+    undo.push(() => har.cancel());
+  }
+  return ask("GET", "/boxyard/recordings/kept/har");
+}
+
+const meetRecordingLimit = () =>
+  pretending(
+    () => store().recordings,
+    "add",
+    "too_many",
+    () => keep("one-more"),
+  )();
+
 async function meetBuilds(): Promise<Response> {
   const { templateID, buildID } = (await (await request("builds")).json()) as { templateID: string; buildID: string };
   return ask("POST", `/v2/templates/${templateID}/builds/${buildID}`, { fromTemplate: "base", steps: [] });
@@ -195,6 +218,8 @@ const WAYS: Record<Exclude<MetLimitName, "timeoutHours">, Way> = {
   webhooks: { value: 20, reason: "webhook_limit_reached", meet: pretending(() => store().webhooks, "add", false, newWebhook) },
   teams: { value: 10_000, reason: "too_many_teams", meet: pretending(() => store().teams, "list", rows(10_000), newTeam) },
   volumes: { value: 1000, reason: "too_many_team_volumes", meet: newVolume },
+  recordingArchives: { value: 8, reason: "too_many_archives", meet: meetRecordings },
+  BOXYARD_RECORDINGS: { value: 100, reason: "recording_limit_reached", meet: meetRecordingLimit },
   volumeArchives: { value: 8, reason: "too_many_archives", meet: meetArchives },
   eventStreams: { value: 20, reason: "too_many_streams", meet: meetStreams },
   triggers: { value: 32, reason: "too_many_triggers", meet: meetTriggers },

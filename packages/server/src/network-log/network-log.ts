@@ -3,6 +3,7 @@ import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
 import { parseRange } from "@boxyard/driver";
 import type { Instruments } from "../prometheus/instruments.ts";
+import type { NetworkRecordings } from "../recordings/network-recordings.ts";
 import type { LivingSandboxes } from "../sandboxes/engine/living.ts";
 import { Entries, type NetworkEntry, ruleOf } from "./entries.ts";
 import { type SuggestedPolicy, suggest } from "./suggest.ts";
@@ -15,6 +16,7 @@ export interface NetworkLogParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly instruments: Pick<Instruments, "addCounter">;
+  readonly recordings: Pick<NetworkRecordings, "noteStopped">;
 }
 
 export interface NetworkLogQuery {
@@ -34,13 +36,15 @@ export class NetworkLog {
   private readonly entries = new Map<SandboxId, Entries>();
   private readonly rounds: Rounds;
   private denied = 0;
+  /** Recordings that lack something, until the next round. */
+  private stopped = new Map<string, string>();
 
   constructor(parts: NetworkLogParts) {
     this.parts = parts;
     const { clock, logger, instruments } = parts;
     const onError = (error: unknown) =>
       logger.error({ err: error }, "what sandboxes try to reach could not be read; it will be tried again");
-    this.rounds = new Rounds(async () => this.look(), { clock, everyMs: EVERY_MS, onError });
+    this.rounds = new Rounds(() => this.round(), { clock, everyMs: EVERY_MS, onError });
     instruments.addCounter(
       "boxyard_network_denied_total",
       "What sandboxes tried to reach and were denied, as far as it is kept",
@@ -60,7 +64,10 @@ export class NetworkLog {
   read(teamId: TeamId, id: SandboxId, { cursor, limit, verdict, search }: NetworkLogQuery): NetworkEntry[] {
     const matches = (entry: NetworkEntry) =>
       (verdict === undefined || entry.verdict === verdict) &&
-      (search === undefined || (entry.name ?? "").includes(search) || (entry.address ?? "").includes(search));
+      (search === undefined ||
+        (entry.name ?? "").includes(search) ||
+        (entry.address ?? "").includes(search) ||
+        (entry.request ?? "").includes(search));
     const found = this.of(teamId, id).filter(matches);
     return cursor === undefined ? found.slice(-limit) : found.filter((entry) => entry.cursor > cursor).slice(0, limit);
   }
@@ -77,9 +84,17 @@ export class NetworkLog {
     return this.entries.get(id)?.all() ?? [];
   }
 
+  private async round(): Promise<void> {
+    this.look();
+    const { stopped } = this;
+    this.stopped = new Map();
+    await this.parts.recordings.noteStopped(stopped);
+  }
+
   private look(): void {
     const { driver, sandboxes, clock } = this.parts;
-    const { attempts, dropped } = driver.takeAttempts();
+    const { attempts, dropped, stopped = [] } = driver.takeAttempts();
+    for (const [id, reason] of stopped) this.stopped.set(id, reason);
     for (const attempt of attempts) {
       const { sandboxId, isAllowed, rule: _, ...facts } = attempt;
       const record = sandboxes.find(sandboxId)?.record;

@@ -1,6 +1,7 @@
 import type { SandboxId, TeamId, TemplateId } from "@boxyard/core";
 import type { RetentionKind } from "@boxyard/spec/platform";
 import type { MetricHistory } from "../metrics/history.ts";
+import type { NetworkRecordings } from "../recordings/network-recordings.ts";
 import type { Engine } from "../sandboxes/engine/engine.ts";
 import type { EventTarget, Store, TemplateVersion } from "../store/index.ts";
 import type { SnapshotCatalog } from "../templates/snapshots/snapshot-catalog.ts";
@@ -29,10 +30,11 @@ export interface KindParts {
   readonly snapshotCatalog: SnapshotCatalog;
   readonly store: Store;
   readonly history: Pick<MetricHistory, "lastOf">;
+  readonly recordings: Pick<NetworkRecordings, "listAll" | "remove">;
 }
 
 /** Every kind, in the order in which they are looked for. */
-export const kindsOf = (parts: KindParts): readonly Kind[] => [pausedSandboxes(parts), snapshots(parts), builds(parts)];
+export const kindsOf = (parts: KindParts): readonly Kind[] => [pausedSandboxes(parts), snapshots(parts), builds(parts), recordings(parts)];
 
 function pausedSandboxes({ engine, history }: KindParts): Kind {
   return {
@@ -98,6 +100,25 @@ function builds({ engine, templates, store }: KindParts): Kind {
       if (engine.sandboxes.usersOfBuilds(new Set([id])).length > 0) return;
       await store.templates.removeUntagged(id);
       await templates.refresh(templateId);
+    },
+  };
+}
+
+/** Of no template: the team's rules alone hold for them. */
+const NO_TEMPLATE = "" as TemplateId;
+
+function recordings({ recordings: all }: KindParts): Kind {
+  return {
+    name: "recordings",
+    target: "recording",
+    async list() {
+      return (await all.listAll()).map(({ id, teamId, changedAt: at, bytes, isInUse }) => ({
+        ...{ id, teamId, templateId: NO_TEMPLATE, at, bytes, isInUse },
+      }));
+    },
+    async remove({ id }) {
+      const found = (await all.listAll()).find((one) => one.id === id);
+      if (found) await all.remove(found.teamId, found.name);
     },
   };
 }

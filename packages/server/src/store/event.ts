@@ -2,7 +2,18 @@ import type { TeamId } from "@boxyard/core";
 import type { LifecycleType } from "@boxyard/spec/platform";
 import type { Actor } from "../actor.ts";
 
-export type EventTarget = "sandbox" | "template" | "build" | "tag" | "key" | "team" | "volume" | "checkpoint" | "secret" | "webhook";
+export type EventTarget =
+  | "sandbox"
+  | "template"
+  | "build"
+  | "tag"
+  | "key"
+  | "team"
+  | "volume"
+  | "checkpoint"
+  | "secret"
+  | "webhook"
+  | "recording";
 
 /** Values by name. Secrets are left out; of large values only the names are there (`changed`). */
 export type EventDetail = Readonly<Record<string, unknown>>;

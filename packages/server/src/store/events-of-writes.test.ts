@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/* Every statement that changes a sandbox, a template, a build, a tag, a key, a team, a volume, a checkpoint, a secret or a webhook is in a method that writes the event of the change. */
+/* Every statement that changes a sandbox, a template, a build, a tag, a key, a team, a volume, a checkpoint, a secret, a webhook or a recording is in a method that writes the event of the change. */
 
 const WRITE =
-  /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys|teams|volumes|checkpoints|secrets|webhooks)\b/g;
+  /(?:INSERT INTO|UPDATE|DELETE FROM)\s+(sandboxes|templates|template_builds|template_tags|api_keys|teams|volumes|checkpoints|secrets|webhooks|recordings)\b/g;
 
 /** Methods that write without an event, each with the reason. */
 const SILENT: Readonly<Record<string, string>> = {
@@ -55,7 +55,7 @@ test("a write without its event is found", () => {
   expect(silentOnes(writesOf(inStatic))).toEqual(["constructor"]);
 });
 
-test("each change of a sandbox, template, build, tag, key, team, volume, checkpoint, secret or webhook writes its event", () => {
+test("each change of a sandbox, template, build, tag, key, team, volume, checkpoint, secret, webhook or recording writes its event", () => {
   const files = readdirSync(import.meta.dir).filter((name) => name.endsWith(".ts") && !/\.test\.ts$|^migrat/.test(name));
   const text = files.map((name) => ({ name, text: readFileSync(join(import.meta.dir, name), "utf8") }));
   const found = text.flatMap((file) => writesOf(file.text));
@@ -71,6 +71,7 @@ test("each change of a sandbox, template, build, tag, key, team, volume, checkpo
       "checkpoints",
       "secrets",
       "webhooks",
+      "recordings",
     ]),
   );
   // Each statement was found in a method.

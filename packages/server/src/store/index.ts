@@ -6,6 +6,7 @@ export type { IdempotencyRecord } from "./idempotency-rows.ts";
 export { LeaseRows, type Owner } from "./lease-rows.ts";
 export { lifecycleOf } from "./life.ts";
 export type * from "./metric-store.ts";
+export type { RecordingRecord } from "./recording-rows.ts";
 export * from "./records.ts";
 export { prepareForReplicas, SHARED_NODE } from "./replica-store.ts";
 export { rotateStoreKey, settledSealer } from "./rotate-key.ts";

@@ -275,4 +275,12 @@ export const MIGRATIONS: readonly Migration[] = [
     ],
     work: markLives,
   },
+  {
+    version: 23,
+    name: "recordings of exchanges",
+    statements: [
+      `CREATE TABLE recordings (id TEXT PRIMARY KEY, team_id TEXT NOT NULL, node TEXT NOT NULL, name TEXT NOT NULL, incomplete TEXT,
+        created_at BIGINT NOT NULL, UNIQUE (team_id, name))`,
+    ],
+  },
 ];

@@ -55,6 +55,12 @@ export interface EgressProxySetting {
     | undefined;
 }
 
+/** A recording in which the exchanges of a sandbox by HTTP are kept, or one that answers them; by its name. */
+export type RecordingSetting =
+  | { readonly record: string }
+  /** `onMiss`: what happens to requests that it has no answer to; `deny` by default. */
+  | { readonly replay: string; readonly onMiss?: "deny" | "pass" };
+
 /** A preset of the network as it was given: its name, and the lists beside it. */
 export interface NetworkPreset {
   readonly name: "none" | "packages" | "all";
@@ -74,6 +80,7 @@ export interface SandboxSettings {
   readonly secrets?: readonly NetworkSecret[];
   /** Set if and only if `egress.isProxied` is, but where this server cannot open what another has sealed. */
   readonly egressProxy?: EgressProxySetting;
+  readonly recording?: RecordingSetting;
   readonly allowPublicTraffic: boolean;
   readonly maskRequestHost?: string;
   /** Ports inside that speak TLS. */

@@ -7,6 +7,7 @@ import { KeyRows } from "./key-rows.ts";
 import { lifecycleOf } from "./life.ts";
 import { migrate } from "./migrate.ts";
 import { OperationRows } from "./operation-rows.ts";
+import { RecordingRows } from "./recording-rows.ts";
 import type { SandboxRecord } from "./records.ts";
 import { connectionsTo } from "./replica-store.ts";
 import { RetentionRows } from "./retention-rows.ts";
@@ -54,6 +55,7 @@ export class SqlStore implements Store {
   readonly keys: KeyRows;
   readonly secrets: SecretRows;
   readonly retention: RetentionRows;
+  readonly recordings: RecordingRows;
   readonly webhooks: WebhookRows;
   readonly deliveries: DeliveryRows;
   readonly operations: OperationRows;
@@ -61,28 +63,25 @@ export class SqlStore implements Store {
   readonly health: StoreHealth;
   private readonly session: Session;
   private readonly parts: StoreParts;
-  private readonly node: string;
-  private readonly sealing: Secrets;
 
   private constructor(session: Session, parts: StoreParts) {
     this.session = session;
     this.parts = parts;
     this.health = parts.health;
-    this.node = parts.node;
-    this.sealing = parts.sealing;
     this.templates = new SqlTemplateStore(session);
     this.sandboxLogs = new SqlSandboxLogStore(session);
     this.events = new SqlEventStore(session);
-    this.volumes = new VolumeRows(session, this.node);
-    this.checkpoints = new CheckpointRows(session, this.node);
+    this.volumes = new VolumeRows(session, this.parts.node);
+    this.checkpoints = new CheckpointRows(session, this.parts.node);
     this.teams = new TeamRows(session, parts.clock);
     this.keys = new KeyRows(session);
     this.secrets = new SecretRows(session, parts.sealing);
     this.retention = new RetentionRows(session, parts.clock);
+    this.recordings = new RecordingRows(session, this.parts.node);
     this.webhooks = new WebhookRows(session, parts.sealing);
     this.deliveries = new DeliveryRows(session);
-    this.operations = new OperationRows(session, this.node);
-    this.metrics = new SqlMetricStore(session, this.node);
+    this.operations = new OperationRows(session, this.parts.node);
+    this.metrics = new SqlMetricStore(session, this.parts.node);
   }
 
   /**
@@ -148,21 +147,21 @@ export class SqlStore implements Store {
   }
 
   async getOrCreateMeta(name: string, make: () => string): Promise<string> {
-    const row = this.sealing.metaName(name);
+    const row = this.parts.sealing.metaName(name);
     const read = async () => (await this.session.sql`SELECT value FROM meta WHERE name = ${row}`)[0]?.value as string | undefined;
     const found = await read();
-    if (found !== undefined) return this.sealing.openMeta(name, found);
-    const value = this.sealing.sealMeta(name, make());
+    if (found !== undefined) return this.parts.sealing.openMeta(name, found);
+    const value = this.parts.sealing.sealMeta(name, make());
     await this.session.sql`INSERT INTO meta (name, value) VALUES (${row}, ${value}) ON CONFLICT (name) DO NOTHING`;
-    return this.sealing.openMeta(name, text(await read()));
+    return this.parts.sealing.openMeta(name, text(await read()));
   }
 
   seal(text: string, place: string): string {
-    return this.sealing.seal(text, place);
+    return this.parts.sealing.seal(text, place);
   }
 
   unseal(stored: string, place: string): string | undefined {
-    return this.sealing.unseal(stored, place);
+    return this.parts.sealing.unseal(stored, place);
   }
 
   async ensureTeam(slug: string, name: string): Promise<TeamId> {
@@ -177,7 +176,7 @@ export class SqlStore implements Store {
   }
 
   async insertSandbox(record: SandboxRecord): Promise<void> {
-    const values = { ...rowOf(record, this.sealing), node: this.node };
+    const values = { ...rowOf(record, this.parts.sealing), node: this.parts.node };
     await this.session.transaction(async (tx) => {
       await checkNameIsFree(tx, record.teamId, record.name, record.id);
       await tx.sql`INSERT INTO sandboxes ${tx.sql(values)}`;
@@ -192,19 +191,19 @@ export class SqlStore implements Store {
 
   async getSandboxes(ids: readonly SandboxId[]): Promise<SandboxRecord[]> {
     const rows = (await this.session.sql`SELECT * FROM sandboxes WHERE id IN ${this.session.sql([...ids, ""] as string[])}`) as Row[];
-    return rows.map((row) => sandboxOf(row, this.sealing, this.node));
+    return rows.map((row) => sandboxOf(row, this.parts.sealing, this.parts.node));
   }
 
   async listLiving(): Promise<SandboxRecord[]> {
-    const rows = await this.session.sql`SELECT * FROM sandboxes WHERE node = ${this.node} AND state <> 'dead' ORDER BY created_at`;
-    return (rows as Row[]).map((row) => sandboxOf(row, this.sealing, this.node));
+    const rows = await this.session.sql`SELECT * FROM sandboxes WHERE node = ${this.parts.node} AND state <> 'dead' ORDER BY created_at`;
+    return (rows as Row[]).map((row) => sandboxOf(row, this.parts.sealing, this.parts.node));
   }
 
   async updateSandbox(id: SandboxId, from: readonly SandboxState[], change: SandboxChange, before?: SandboxChange): Promise<boolean> {
     return this.session.transaction(async (tx) => {
       await checkRename(tx, id, change.name);
       const [row] =
-        (await tx.sql`UPDATE sandboxes SET ${tx.sql(changedColumns(change, id, this.sealing))} WHERE id = ${id} AND state IN ${tx.sql([...from])}
+        (await tx.sql`UPDATE sandboxes SET ${tx.sql(changedColumns(change, id, this.parts.sealing))} WHERE id = ${id} AND state IN ${tx.sql([...from])}
         RETURNING team_id, owner`) as Row[];
       if (!row) return false;
       if (text(row.owner) === "pool") return true;
@@ -221,7 +220,7 @@ export class SqlStore implements Store {
   }
 
   async takeFromPool(record: SandboxRecord): Promise<boolean> {
-    const { id, ...values } = rowOf(record, this.sealing);
+    const { id, ...values } = rowOf(record, this.parts.sealing);
     return this.session.transaction(async (tx) => {
       const [row] = (await tx.sql`UPDATE sandboxes SET ${tx.sql(values)} WHERE id = ${id} AND owner = 'pool' AND state = 'running'
         RETURNING id`) as Row[];
@@ -246,7 +245,7 @@ export class SqlStore implements Store {
       const some = this.session.sql(ids.slice(at, at + PRUNED_AT_ONCE).map((id) => id as string));
       const rows = (await this.session.sql`SELECT id, node, state, team_id FROM sandboxes WHERE id IN ${some}`) as Row[];
       known += rows.length;
-      const others = rows.filter(({ node, state }) => text(node) !== this.node && text(state) !== "dead");
+      const others = rows.filter(({ node, state }) => text(node) !== this.parts.node && text(state) !== "dead");
       if (others.length > 0) await this.claim(others);
     }
     return known;
@@ -254,9 +253,9 @@ export class SqlStore implements Store {
 
   private async claim(rows: readonly Row[]): Promise<void> {
     await this.session.transaction(async (tx) => {
-      await tx.sql`UPDATE sandboxes SET node = ${this.node} WHERE id IN ${tx.sql(rows.map(({ id }) => text(id)))}`;
+      await tx.sql`UPDATE sandboxes SET node = ${this.parts.node} WHERE id IN ${tx.sql(rows.map(({ id }) => text(id)))}`;
       for (const row of rows) {
-        const nodes = { before: { node: text(row.node) }, after: { node: this.node } };
+        const nodes = { before: { node: text(row.node) }, after: { node: this.parts.node } };
         tx.record({ action: "sandbox.claimed", targetId: text(row.id), teamId: text(row.team_id) as TeamId, ...nodes });
       }
     });
@@ -265,7 +264,7 @@ export class SqlStore implements Store {
   async pruneSandboxes(time: number): Promise<void> {
     // Also living sandboxes of another node that did not come back. If its server starts again, its driver's sandboxes are orphans.
     const rows = (await this.session.sql`SELECT id, state, node, team_id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
-      UNION ALL SELECT id, state, node, team_id FROM sandboxes WHERE node <> ${this.node} AND end_at < ${time}
+      UNION ALL SELECT id, state, node, team_id FROM sandboxes WHERE node <> ${this.parts.node} AND end_at < ${time}
         AND state IN ('creating', 'running', 'snapshotting', 'killing', 'failed') LIMIT ${PRUNED_AT_ONCE}`) as Row[];
     if (rows.length === 0) return;
     await this.session.transaction(async (tx) => {

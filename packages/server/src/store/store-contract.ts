@@ -6,6 +6,7 @@ import { livesContract } from "./lives-contract.ts";
 import { metricStoreContract } from "./metric-store-contract.ts";
 import { operationRowsContract } from "./operation-rows-contract.ts";
 import { poolRowsContract } from "./pool-rows-contract.ts";
+import { recordingRowsContract } from "./recording-rows-contract.ts";
 import type { TemplateSpec } from "./records.ts";
 import { keyRecord, sampleRecord } from "./sample-record.ts";
 import { GUEST_PLACE, type SandboxLogQuery } from "./sandbox-log-store.ts";
@@ -226,6 +227,7 @@ export function storeContract(name: string, make: () => Promise<StoreUnderTest>)
 
     sandboxNamesContract(() => store);
     secretRowsContract(() => store);
+    recordingRowsContract(() => store);
     poolRowsContract(() => store);
     const reopenFor = async (node: string) => {
       await store.close();

@@ -6,6 +6,7 @@ import type { IdempotencyRecord } from "./idempotency-rows.ts";
 import type { KeyRows } from "./key-rows.ts";
 import type { MetricStore } from "./metric-store.ts";
 import type { OperationRows } from "./operation-rows.ts";
+import type { RecordingRows } from "./recording-rows.ts";
 import type { SandboxRecord } from "./records.ts";
 import type { RetentionRows } from "./retention-rows.ts";
 import type { SandboxLogStore } from "./sandbox-log-store.ts";
@@ -28,7 +29,7 @@ export interface Store {
    */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 
-  /** An event for each change of a sandbox, template, build, tag, key, team, volume, checkpoint, secret or webhook. Counters and times of last use have no events. */
+  /** An event for each change of a sandbox, template, build, tag, key, team, volume, checkpoint, secret, webhook or recording. Counters and times of last use have no events. */
   readonly events: EventStore;
 
   /** Whether the store takes changes now. */
@@ -61,6 +62,9 @@ export interface Store {
   /** Webhooks, and what is on its way to them. */
   readonly webhooks: Pick<WebhookRows, keyof WebhookRows>;
   readonly deliveries: Pick<DeliveryRows, keyof DeliveryRows>;
+
+  /** The recordings of this node. */
+  readonly recordings: Pick<RecordingRows, keyof RecordingRows>;
 
   /** Deletions by rules that were announced. */
   readonly retention: Pick<RetentionRows, keyof RetentionRows>;

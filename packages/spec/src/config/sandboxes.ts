@@ -18,6 +18,27 @@ export const SANDBOX_SETTINGS = [
     meaning: "Size of a volume for which none is asked: the most that its files may take.",
   },
   {
+    name: "BOXYARD_RECORDINGS",
+    form: "number",
+    usedBy: "server",
+    default: "100",
+    meaning: "Recordings of exchanges by HTTP that a team may have.",
+  },
+  {
+    name: "BOXYARD_RECORDING_MB",
+    form: "MiB",
+    usedBy: "server",
+    default: "256",
+    meaning: "Size of a recording: when it has so much, nothing more is kept, and its sandboxes go on.",
+  },
+  {
+    name: "BOXYARD_RECORDING_EXCHANGES",
+    form: "number",
+    usedBy: "server",
+    default: "10000",
+    meaning: "Exchanges that a recording may have; each takes some 200 bytes of memory while a sandbox uses it.",
+  },
+  {
     name: "BOXYARD_WARM_SANDBOXES",
     form: "number",
     usedBy: "server",

@@ -51,6 +51,9 @@ export type NewSandbox = {
 export type SandboxNetworkConfig = {
   readonly preset?: "none" | "packages" | "all" | null | undefined;
   readonly allowPublicTraffic?: boolean | null | undefined;
+  readonly record?: string | null | undefined;
+  readonly replay?: string | null | undefined;
+  readonly onMiss?: "deny" | "pass" | null | undefined;
   readonly allowOut?: readonly string[] | null | undefined;
   readonly denyOut?: readonly string[] | null | undefined;
   readonly egressProxy?: SandboxEgressProxy | undefined;
@@ -231,6 +234,9 @@ export type SandboxNetworkUpdateConfig = {
   readonly dnsServers?: readonly string[] | null | undefined;
   readonly rules?: Readonly<Record<string, readonly SandboxNetworkRule[]>> | null | undefined;
   readonly secrets?: readonly SandboxNetworkSecret[] | null | undefined;
+  readonly record?: string | null | undefined;
+  readonly replay?: string | null | undefined;
+  readonly onMiss?: "deny" | "pass" | null | undefined;
   readonly allow_internet_access?: boolean | null | undefined;
 };
 
@@ -309,6 +315,7 @@ export type NetworkLogEntry = {
   readonly verdict: "allowed" | "denied" | "dropped";
   readonly protocol?: "dns" | "tcp" | "udp" | "icmp" | "http" | "other" | undefined;
   readonly name?: string | undefined;
+  readonly request?: string | undefined;
   readonly address?: string | undefined;
   readonly port?: number | undefined;
   readonly answers?: readonly string[] | undefined;
@@ -478,6 +485,11 @@ export type Retention = {
     readonly maxAgeHours?: number | undefined;
     readonly maxCount?: number | undefined;
   } | undefined;
+  readonly recordings?: {
+    readonly maxAgeHours?: number | undefined;
+    readonly maxCount?: number | undefined;
+    readonly maxMB?: number | undefined;
+  } | undefined;
   readonly warnHours?: number | undefined;
 };
 
@@ -547,6 +559,11 @@ export type TemplateUpdateRequest = {
     readonly builds?: {
       readonly maxAgeHours?: number | undefined;
       readonly maxCount?: number | undefined;
+    } | undefined;
+    readonly recordings?: {
+      readonly maxAgeHours?: number | undefined;
+      readonly maxCount?: number | undefined;
+      readonly maxMB?: number | undefined;
     } | undefined;
     readonly warnHours?: number | undefined;
   } | undefined;
@@ -731,6 +748,11 @@ export type TeamChange = {
       readonly maxAgeHours?: number | undefined;
       readonly maxCount?: number | undefined;
     } | undefined;
+    readonly recordings?: {
+      readonly maxAgeHours?: number | undefined;
+      readonly maxCount?: number | undefined;
+      readonly maxMB?: number | undefined;
+    } | undefined;
     readonly warnHours?: number | undefined;
   } | undefined;
 };
@@ -832,6 +854,46 @@ export type VolumeDetail = {
 
 export type VolumeChange = {
   readonly sizeMB: number;
+};
+
+export type Recording = {
+  readonly name: string;
+  readonly createdAt: string;
+  readonly changedAt: string;
+  readonly sizeBytes: number;
+  readonly incomplete?: string | undefined;
+  readonly deleteAt?: string | undefined;
+};
+
+export type RecordingDetail = {
+  readonly name: string;
+  readonly createdAt: string;
+  readonly changedAt: string;
+  readonly sizeBytes: number;
+  readonly incomplete?: string | undefined;
+  readonly deleteAt?: string | undefined;
+  readonly count: number;
+  readonly exchanges: readonly RecordedExchange[];
+};
+
+export type RecordedExchange = {
+  readonly timestamp: string;
+  readonly method: string;
+  readonly url: string;
+  readonly status: number;
+  readonly sizeBytes: number;
+  readonly durationMs: number;
+};
+
+export type ImportedRecording = {
+  readonly name: string;
+  readonly createdAt: string;
+  readonly changedAt: string;
+  readonly sizeBytes: number;
+  readonly incomplete?: string | undefined;
+  readonly deleteAt?: string | undefined;
+  readonly count: number;
+  readonly skipped: number;
 };
 
 export type Secret = {

@@ -50,7 +50,7 @@ export const eventRoutes = {
     path: "/events",
     tags,
     ...allowed("read"),
-    summary: "Changes of the team's sandboxes, templates, builds, tags, keys, volumes, secrets and webhooks",
+    summary: "Changes of the team's sandboxes, templates, builds, tags, keys, volumes, secrets, webhooks and recordings",
     request: { query: ListQuery },
     responses: { 200: json(Events, "One page of events; none: there are no more"), ...errors(400) },
   }),

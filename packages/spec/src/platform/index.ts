@@ -9,6 +9,7 @@ export type { LegacyTemplate } from "./legacy-template-routes.ts";
 export * from "./metric-routes.ts";
 export type { NetworkLogEntry } from "./network-routes.ts";
 export type { Node, NodeDetail } from "./node-routes.ts";
+export type { ImportedRecording, Recording, RecordingDetail } from "./recording-routes.ts";
 export type { Retention, RetentionKind, RetentionRule } from "./retention.ts";
 export { maxBodyBytesOf } from "./route-parts.ts";
 export * from "./routes.ts";

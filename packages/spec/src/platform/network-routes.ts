@@ -15,8 +15,9 @@ export const NetworkLogEntry = z
     protocol: z
       .enum(["dns", "tcp", "udp", "icmp", "http", "other"])
       .optional()
-      .meta({ description: "`dns`: a question to the sandbox's name server" }),
-    name: z.string().optional().meta({ description: "What a question asked for" }),
+      .meta({ description: "`dns`: a question to the sandbox's name server; `http`: a request to which its recording has no answer" }),
+    name: z.string().optional().meta({ description: "What a question asked for; the host of a request" }),
+    request: z.string().optional().meta({ description: "Method and URL of a request that the sandbox's recording has no answer to" }),
     address: z.string().optional().meta({ description: "IPv4 address to which a connection or packet went" }),
     port: z.int().optional(),
     answers: z.array(z.string()).optional().meta({ description: "IPv4 addresses that the name server gave" }),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { named } from "../openapi.ts";
 import { StringMap } from "./common.ts";
+import { RecordingName } from "./recording-routes.ts";
 
 /** What is done to the requests to a host by HTTPS. Members beyond these are refused. */
 const NetworkRule = z
@@ -81,6 +82,15 @@ export const NetworkConfig = z
   .object({
     preset: NetworkPreset.nullish(),
     allowPublicTraffic: z.boolean().nullish(),
+    record: RecordingName.nullish().meta({
+      description:
+        "Name of a recording in which every exchange by HTTP is kept; it is made when it is not there. TLS is opened outside the sandbox",
+    }),
+    replay: RecordingName.nullish().meta({ description: "Name of a recording that answers requests by HTTP" }),
+    onMiss: z.enum(["deny", "pass"]).nullish().meta({
+      description:
+        "With `replay`, what happens to a request that the recording has no answer to. `deny`, by default: it gets 504, and nothing leaves the sandbox at all; `pass`: it is sent as the other members allow",
+    }),
     allowOut: z.array(z.string()).nullish().meta({
       description:
         "IPv4 addresses, networks and names of hosts (`example.com`, `*.example.com`, `*`) that are allowed, 256 at most. An allowed one is used before a denied one. Names need `0.0.0.0/0` in `denyOut`",
@@ -117,6 +127,9 @@ export const NetworkUpdate = NetworkConfig.pick({
   dnsServers: true,
   rules: true,
   secrets: true,
+  record: true,
+  replay: true,
+  onMiss: true,
 })
   .extend({ allow_internet_access: z.boolean().nullish().meta({ description: "false: nothing leaves the sandbox; true by default" }) })
   .meta(named("SandboxNetworkUpdateConfig"));

@@ -5,9 +5,10 @@ import { SandboxResources } from "./sandbox.ts";
 const MOST = 1e9;
 const whole = (least: number) =>
   z.int("must be a whole number").min(least, `must be at least ${least}`).max(MOST, `must be at most ${MOST}`);
-const age = whole(1)
-  .optional()
-  .meta({ description: "Hours for which each is kept; of a paused sandbox since its pause, of a build since its last use" });
+const age = whole(1).optional().meta({
+  description:
+    "Hours for which each is kept; of a paused sandbox since its pause, of a build since its last use, of a recording since something was kept last",
+});
 const count = whole(0).optional().meta({ description: "How many are kept, the newest" });
 const size = whole(0).optional().meta({ description: "MiB that those that are kept may take together, the newest first" });
 
@@ -19,6 +20,9 @@ export const Retention = z
     paused: RetentionRule.optional().meta({ description: "Paused sandboxes" }),
     snapshots: RetentionRule.optional().meta({ description: "Snapshots from which no sandbox was made that still exists" }),
     builds: z.object({ maxAgeHours: age, maxCount: count }).optional().meta({ description: "Builds that no tag points to" }),
+    recordings: RetentionRule.optional().meta({
+      description: "Recordings of exchanges by HTTP that no sandbox uses; rules of templates do not hold for them",
+    }),
     warnHours: whole(0)
       .optional()
       .meta({ description: "How long before a deletion an event announces it; 24 by default, and nothing is deleted earlier" }),
@@ -27,7 +31,7 @@ export const Retention = z
 export type Retention = z.infer<typeof Retention>;
 export type RetentionRule = z.infer<typeof RetentionRule>;
 
-const RETENTION_KINDS = ["paused", "snapshots", "builds"] as const;
+const RETENTION_KINDS = ["paused", "snapshots", "builds", "recordings"] as const;
 export type RetentionKind = (typeof RETENTION_KINDS)[number];
 
 /** Unlike a size that is asked for, it may be empty: no more than the machine's limits. */

@@ -12,6 +12,7 @@ import { NetworkUpdate } from "./network.ts";
 import { networkRoutes } from "./network-routes.ts";
 import { nodeRoutes } from "./node-routes.ts";
 import { portRoutes } from "./port-routes.ts";
+import { recordingRoutes } from "./recording-routes.ts";
 import { body, errors, IdempotencyHeaders, json, maxBody, none, operation, page } from "./route-parts.ts";
 import * as s from "./sandbox.ts";
 import { sandboxLogRoutes } from "./sandbox-log.ts";
@@ -195,6 +196,7 @@ export const routes = {
   ...metricRoutes,
   ...eventRoutes,
   ...volumeRoutes,
+  ...recordingRoutes,
   ...secretRoutes,
   ...webhookRoutes,
   ...buildRoutes,

@@ -91,6 +91,7 @@ export function presentDetail(record: SandboxRecord, mayUse: boolean, services: 
       ...(settings.rules && { rules: presentRules(settings.rules) }),
       ...(settings.secrets && { secrets: presentSecrets(settings.secrets) }),
       ...(settings.egressProxy && { egressProxy: presentEgressProxy(settings.egressProxy) }),
+      ...settings.recording,
     },
     lifecycle: { autoResume: settings.lifecycle?.wakes ?? false, onTimeout: settings.lifecycle?.pauseAs ? "pause" : "kill" },
     // How a sandbox was paused is known only once the pause has ended.

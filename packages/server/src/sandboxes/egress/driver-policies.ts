@@ -1,5 +1,6 @@
 import { AppError, isAppError, type TeamId } from "@boxyard/core";
 import { type EdgeHost, type EdgeSecret, type EgressPolicy, isEdgeValue, parseHostRule, withoutEdge } from "@boxyard/driver";
+import type { NetworkRecordings } from "../../recordings/network-recordings.ts";
 import type { TeamSecrets } from "../../secrets/team-secrets.ts";
 import type { NetworkRules, NetworkSecret, SandboxRecord, SandboxSettings } from "../../store/index.ts";
 import { upstreamProxyOf } from "./upstream-proxy.ts";
@@ -23,12 +24,21 @@ type Governed = Pick<SandboxRecord, "teamId" | "settings">;
 export class DriverPolicies {
   private readonly secrets: Pick<TeamSecrets, "value">;
 
-  constructor(secrets: Pick<TeamSecrets, "value">) {
+  private readonly recordings: Pick<NetworkRecordings, "check" | "use">;
+
+  constructor(secrets: Pick<TeamSecrets, "value">, recordings: Pick<NetworkRecordings, "check" | "use">) {
     this.secrets = secrets;
+    this.recordings = recordings;
   }
 
   /** A host whose rules name a secret that cannot be had gets no request, and such a secret is put into none. */
-  async of({ teamId, settings }: Governed): Promise<EgressPolicy> {
+  async of(governed: Governed): Promise<EgressPolicy> {
+    const policy = await this.withEdge(governed);
+    const { teamId, settings } = governed;
+    return settings.recording ? { ...policy, recording: await this.recordings.use(teamId, settings.recording) } : policy;
+  }
+
+  private async withEdge({ teamId, settings }: Governed): Promise<EgressPolicy> {
     const { egress, rules = {}, secrets = [], egressProxy } = settings;
     const proxy = egressProxy && upstreamProxyOf(egressProxy);
     // What this server cannot open closes the sandbox.
@@ -40,8 +50,9 @@ export class DriverPolicies {
     return { ...egress, edge: { hosts, ...(attached.length > 0 && { secrets: attached }), ...(proxy && { proxy }) } };
   }
 
-  /** Throws `invalid_argument` when a secret that is named is not there, or cannot be in a header. */
-  async check(teamId: TeamId, settings: Pick<SandboxSettings, "rules" | "secrets">): Promise<void> {
+  /** Throws `invalid_argument` when a secret or a recording that is named is not there, or a secret cannot be in a header; makes a recording that is to be kept. */
+  async check(teamId: TeamId, settings: Pick<SandboxSettings, "rules" | "secrets" | "recording">): Promise<void> {
+    if (settings.recording) await this.recordings.check(teamId, settings.recording);
     const values = await this.valuesOf(teamId, secretsUsed(settings));
     for (const value of values.values()) if (value instanceof AppError) throw value;
     for (const [host, [rule]] of Object.entries(settings.rules ?? {}))

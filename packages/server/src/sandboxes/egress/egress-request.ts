@@ -14,14 +14,14 @@ import {
   parseRange,
 } from "@boxyard/driver";
 import type { NewSandbox } from "@boxyard/spec/platform";
-import type { EgressProxySetting, NetworkPreset, NetworkRules, NetworkSecret } from "../../store/index.ts";
+import type { EgressProxySetting, NetworkPreset, NetworkRules, NetworkSecret, RecordingSetting } from "../../store/index.ts";
 import type { NetworkPresets } from "./presets.ts";
 import { checkEgressProxy } from "./upstream-proxy.ts";
 
 /** The part of a request that says what may leave a sandbox. */
 export type EgressBody = Pick<
   NonNullable<NewSandbox["network"]>,
-  "egressProxy" | "rules" | "secrets" | "dnsServers" | "allowOut" | "denyOut" | "preset"
+  "egressProxy" | "rules" | "record" | "replay" | "onMiss" | "secrets" | "dnsServers" | "allowOut" | "denyOut" | "preset"
 >;
 
 /** What may leave a sandbox, as it is kept: the policy for packets and names, and the rules for requests as they were given. */
@@ -32,6 +32,7 @@ export interface Egress {
   readonly secrets?: readonly NetworkSecret[];
   /** Set if and only if `egress.isProxied` is. */
   readonly egressProxy?: EgressProxySetting;
+  readonly recording?: RecordingSetting;
 }
 
 /** Hosts with rules, and rules of a host, that the contract allows. */
@@ -130,6 +131,7 @@ export function parseEgress(wanted: EgressWish, presets: NetworkPresets): Egress
   if (problem) throw problem;
   if (wanted.network?.preset === "all" && wanted.allow_internet_access === false)
     throw refuse("network.preset: 'all' cannot go with allow_internet_access: false");
+  const recording = recordingOf(wanted.network ?? {});
   const { given, allowOut, denyOut, dnsServers, rules, secrets, egressProxy } = presets.applied(wanted.network ?? {});
   const internetAccess = wanted.allow_internet_access !== false && !deniesAll(denyOut ?? []);
   const lists = { ...(allowOut && { allowOut }), ...(denyOut && { denyOut }), ...(dnsServers && { dnsServers }) };
@@ -141,7 +143,16 @@ export function parseEgress(wanted: EgressWish, presets: NetworkPresets): Egress
     ...(rules && { rules: lowerCased(rules) }),
     ...(secrets && { secrets: secrets.map(lowerHosts) }),
     ...(egressProxy && { egressProxy }),
+    ...(recording && { recording }),
   };
+}
+
+/** What the sandbox does with a recording. Throws `invalid_argument` for members that cannot go together. */
+function recordingOf({ record, replay, onMiss }: EgressBody): RecordingSetting | undefined {
+  if (record && replay) throw refuse("network.replay: cannot go with network.record: a recording is kept, or it answers");
+  if (onMiss && !replay) throw refuse("network.onMiss: needs network.replay");
+  if (record) return { record };
+  return replay ? { replay, ...(onMiss && { onMiss }) } : undefined;
 }
 
 const lowerCased = (rules: NonNullable<EgressBody["rules"]>): NetworkRules =>

@@ -32,7 +32,7 @@ export const setEgress: Transition<Egress | undefined, EgressContext> = {
   prepare(base, egress) {
     const before = base.sandbox.record.settings;
     if (!egress) return { ...base, before, settings: before };
-    const { rules: _, secrets: _attached, egressProxy: _proxy, preset: _preset, ...kept } = before;
+    const { rules: _, secrets: _attached, egressProxy: _proxy, recording: _recording, preset: _preset, ...kept } = before;
     return { ...base, before, settings: { ...kept, ...egress } };
   },
   intent: ({ settings }) => ({ settings }),

@@ -32,7 +32,7 @@ export function kindOf(wanted: SandboxRecord, template: CreateTemplate): Kind | 
   const { name, settings, templateId } = wanted;
   const { volumes, node, alias, image, resources, user, workdir, templateEnv, restrictions, buildId, commands } = wanted.facts;
   if (volumes || node !== undefined || name !== undefined || settings.setup) return undefined;
-  if (settings.rules || settings.secrets || settings.egressProxy) return undefined;
+  if (settings.rules || settings.secrets || settings.egressProxy || settings.recording) return undefined;
   if (template.from && !template.bootsInstead) return undefined;
   const key = keyOf({ templateId, facts: wanted.facts, checkpointId: template.from?.snapshot });
   // Only what the template says: nothing of this user may be in a sandbox that another gets.
