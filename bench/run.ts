@@ -1,22 +1,30 @@
 /*
- * Runs the benches of SPECIFICATION.md: `./boxyard bench [--list] [--json] [--trace] [--count N] [NAME…]`.
- * They run on the test platform (`./boxyard test platform` sets it up). The exit code is 1 when a promise was not kept. With `--trace` no
+ * Runs the benches of SPECIFICATION.md: `./boxyard bench [--all] [--list] [--json] [--trace] [--count N] [NAME…]`.
+ * They run on the test platform, which is as before afterwards, also after a signal. The exit code is 1 when a promise was not kept. With `--trace` no
  * promise is measured; instead it is shown, step by step, where time and CPU go.
  */
 import { parseArgs } from "node:util";
 import { bootPlatform, type Platform } from "@boxyard/testkit";
+import { measureAll } from "./all.ts";
 import { benches, UNMEASURED } from "./benches/index.ts";
 import type { Bench, BenchResult } from "./lib/bench.ts";
-import { endOnSignal } from "./lib/end-on-signal.ts";
+import { endOnSignal, type SignalWatch } from "./lib/end-on-signal.ts";
 import { machine } from "./lib/machine.ts";
+import { OwnPlatform } from "./lib/own-platform.ts";
+import type { Page } from "./lib/page/outcome.ts";
+import { printedTable } from "./lib/page/table.ts";
 import { printTrace } from "./lib/trace/print.ts";
 import type { Trace } from "./lib/trace/steps.ts";
+import { publish } from "./publish.ts";
 
 const HELP = `Usage: ./boxyard bench [options] [NAME…]
 
-Measure what SPECIFICATION.md promises, on the test platform (./boxyard test platform sets it up). The exit code is 1 when a promise was not kept.
+Measure what SPECIFICATION.md promises, on the test platform, which is set up where it is not, and then removed at the end. The exit code is 1 when a
+promise was not kept.
 
 Options:
+  --all       every promise, in ten minutes at most: a table, with the reason where one could not be measured
+  --publish   with --all: write the figures to docs/bench and docs/performance.md
   --list      the benches, and what each measures
   --json      the figures as JSON
   --count N   number of sandboxes, rounds or seconds, for benches whose text in --list names --count
@@ -24,11 +32,13 @@ Options:
   -h, --help  show help
 
 Examples:
+  $ ./boxyard bench --all
   $ ./boxyard bench create-cold
   $ ./boxyard bench create-100 --count 50 --json`;
 
 interface Options {
   readonly json: boolean;
+  readonly publish: boolean;
   readonly trace: boolean;
   readonly count: number | undefined;
 }
@@ -40,6 +50,8 @@ async function main(argv: readonly string[]): Promise<number> {
     options: {
       help: { type: "boolean", short: "h" },
       list: { type: "boolean" },
+      all: { type: "boolean" },
+      publish: { type: "boolean" },
       json: { type: "boolean" },
       trace: { type: "boolean" },
       count: { type: "string" },
@@ -49,7 +61,8 @@ async function main(argv: readonly string[]): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const options = { json: values.json ?? false, trace: values.trace ?? false, count: countOf(values.count) };
+  const { json = false, trace = false, publish = false } = values;
+  const options = { json, trace, publish, count: countOf(values.count) };
   const unknown = names.find((name) => !benches.some((bench) => bench.name === name));
   if (unknown) {
     console.error(`No bench is named ${unknown}; there are: ${benches.map((bench) => bench.name).join(", ")}`);
@@ -65,13 +78,39 @@ async function main(argv: readonly string[]): Promise<number> {
     console.error(`${names.join(", ")} cannot be traced; benches that can: ${traced.join(", ")}`);
     return 2;
   }
+  const own = new OwnPlatform();
+  try {
+    return await measure(own, chosen, options, values.all ?? false);
+  } finally {
+    await own.restore();
+  }
+}
+
+/** Progress goes to people, not into the figures. */
+const say = (line: string): void => {
+  if (process.stderr.isTTY) console.error(line);
+};
+
+async function measure(own: OwnPlatform, chosen: readonly Bench[], options: Options, isAll: boolean): Promise<number> {
   // Benches of creates measure cold ones, and nothing is made beside what is measured; `create-warm` switches the pool on for itself.
   // At the level `trace` the server measures and logs every step of a create.
-  const booting = bootPlatform({ env: { BOXYARD_WARM_SANDBOXES: "0", ...(options.trace && { BOXYARD_LOG_LEVEL: "trace" }) } });
+  const env = { BOXYARD_WARM_SANDBOXES: "0", ...(options.trace && { BOXYARD_LOG_LEVEL: "trace" }) };
+  const booting = own.setUp(say).then(() => bootPlatform({ env }));
   signalled = endOnSignal(booting);
   await using platform = await booting;
+  if (isAll) return await measurePage(platform, options);
   return options.trace ? await traceAll(chosen, platform, options) : await runAll(chosen, platform, options);
 }
+
+async function measurePage(platform: Platform, { json, publish: isPublished }: Options): Promise<number> {
+  const page = await measureAll(platform, { say, isOver: () => signalled?.hasCome() ?? false });
+  console.log(json ? JSON.stringify(page, null, 2) : printedTable(page));
+  if (isPublished) for (const path of publish(page)) say(`written: ${path}`);
+  return isKept(page) ? 0 : 1;
+}
+
+const isKept = ({ benches: all }: Page): boolean =>
+  all.every(({ outcome }) => !("failed" in outcome) && (!("result" in outcome) || outcome.result.verdicts.every(({ kept }) => kept)));
 
 function countOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
@@ -122,13 +161,13 @@ function print(name: string, { series, verdicts, notes }: BenchResult): void {
   for (const note of notes) console.log(`  note: ${note}`);
 }
 
-/** The exit code for a signal that has come: it has stopped the server, and so ended the bench. */
-let signalled: () => Promise<number | undefined> = async () => undefined;
+/** A signal stops the server, and so ends the bench. */
+let signalled: SignalWatch | undefined;
 
 main(process.argv.slice(2)).then(
-  async (code) => process.exit((await signalled()) ?? code),
+  async (code) => process.exit((await signalled?.exitCode()) ?? code),
   async (error: unknown) => {
-    const code = await signalled();
+    const code = await signalled?.exitCode();
     if (code === undefined) console.error(error instanceof Error ? error.message : error);
     // What a failed start has left running must not keep the bench from ending.
     process.exit(code ?? 1);

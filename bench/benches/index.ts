@@ -28,11 +28,13 @@ import { templateMemory } from "./template-memory.ts";
 import { templateRun } from "./template-run.ts";
 import { templateUnpack } from "./template-unpack.ts";
 import { transfer } from "./transfer.ts";
+import { tti } from "./tti.ts";
 import { volume } from "./volume.ts";
 
 /** Every bench, in the order of SPECIFICATION.md's rows. */
 export const benches: readonly Bench[] = [
   createWarm,
+  tti,
   createCold,
   command,
   agent,

@@ -9,6 +9,6 @@ test("percentiles are values that occurred", () => {
 
 test("a summary does not change the samples that it is given", () => {
   const samples = [3, 1, 2];
-  expect(summarize(samples)).toEqual({ samples: 3, p50: 2, p90: 3, p99: 3, min: 1, max: 3 });
+  expect(summarize(samples)).toEqual({ samples: 3, p50: 2, p90: 3, p95: 3, p99: 3, min: 1, max: 3 });
   expect(samples).toEqual([3, 1, 2]);
 });

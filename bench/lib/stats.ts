@@ -4,6 +4,7 @@ export interface Summary {
   readonly samples: number;
   readonly p50: number;
   readonly p90: number;
+  readonly p95: number;
   readonly p99: number;
   readonly min: number;
   readonly max: number;
@@ -22,6 +23,7 @@ export function summarize(samplesMs: readonly number[]): Summary {
     samples: sorted.length,
     p50: round(percentile(sorted, 0.5)),
     p90: round(percentile(sorted, 0.9)),
+    p95: round(percentile(sorted, 0.95)),
     p99: round(percentile(sorted, 0.99)),
     min: round(sorted[0] ?? Number.NaN),
     max: round(sorted.at(-1) ?? Number.NaN),
