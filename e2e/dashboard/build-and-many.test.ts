@@ -70,6 +70,7 @@ test("a Dockerfile from the page: mistakes by their line, a log that is hostile,
   await page.getByText("ready", { exact: true }).waitFor({ timeout: 60_000 });
   await page.locator(".subtitle a").click();
   await page.getByText("Used by 0 sandboxes").waitFor();
+  await page.getByRole("heading", { name: /^Layers, .* together$/ }).waitFor();
   await using sandbox = await createSandbox(platform(), {}, "from-a-dockerfile");
   expect((await sandbox.client.commands.run("echo $FROM_PAGE; test -s /srv/made")).stdout).toBe("yes\n");
   await page.getByRole("list", { name: "Sandboxes of it" }).getByRole("link", { name: sandbox.id }).waitFor();

@@ -92,6 +92,7 @@ export const listSnapshots = (query = "", signal?: AbortSignal) => allPages<wire
 export const templates = {
   list: (signal?: AbortSignal) => call<wire.Template[]>("GET", "/templates", { signal }),
   get: (name: string, signal?: AbortSignal) => call<wire.TemplateWithBuilds>("GET", `/templates/${id(name)}`, { signal }),
+  layers: (name: string, signal?: AbortSignal) => call<wire.TemplateLayers>("GET", `/boxyard/templates/${id(name)}/layers`, { signal }),
   tags: (name: string, signal?: AbortSignal) => call<wire.TemplateTag[]>("GET", `/templates/${id(name)}/tags`, { signal }),
   remove: (name: string) => call<void>("DELETE", `/templates/${id(name)}`),
   addTags: (target: string, tags: readonly string[]) => call<void>("POST", "/templates/tags", { body: { target, tags } }),

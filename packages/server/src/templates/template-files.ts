@@ -1,4 +1,5 @@
-import type { SandboxDriver } from "@boxyard/driver";
+import { isAppError } from "@boxyard/core";
+import type { LayerInfo, SandboxDriver } from "@boxyard/driver";
 import { mainVersion } from "./catalog.ts";
 import type { Template } from "./templates.ts";
 
@@ -8,6 +9,18 @@ export class TemplateFiles {
 
   constructor(driver: Pick<SandboxDriver, "capabilities" | "images">) {
     this.driver = driver;
+  }
+
+  /** What is known of a layer; undefined when it is not on this machine. */
+  async layer(digest: string): Promise<LayerInfo | undefined> {
+    const { capabilities, images } = this.driver;
+    if (!capabilities.images) return undefined;
+    try {
+      return await images.getLayer(digest);
+    } catch (error) {
+      if (isAppError(error, "not_found")) return undefined;
+      throw error;
+    }
   }
 
   /** True when a layer of the template's main version is not on this machine, so no sandbox can start from it. */

@@ -539,6 +539,16 @@ export type TemplateBuild = {
   readonly deleteAt?: string | undefined;
 };
 
+export type TemplateLayers = {
+  readonly buildID: string;
+  readonly layers: readonly ({
+    readonly digest: string;
+    readonly sizeBytes?: number | undefined;
+    readonly createdAt?: string | undefined;
+    readonly templates: readonly string[];
+  })[];
+};
+
 export type TemplateUpdateResponse = {
   readonly names: readonly string[];
 };

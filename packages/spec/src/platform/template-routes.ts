@@ -106,6 +106,18 @@ export const templateRoutes = {
     request: { params: t.TemplatePath, query: t.BuildsPageQuery },
     responses: { 200: { ...json(t.TemplateWithBuilds, "Newest build first"), headers: page }, ...errors(400, 403, 404) },
   }),
+  getTemplateLayers: operation({
+    method: "get",
+    path: "/boxyard/templates/{templateID}/layers",
+    tags,
+    ...allowed("read"),
+    summary: "The layers of a template, and which other templates have them",
+    request: { params: t.TemplatePath },
+    responses: {
+      200: json(t.TemplateLayers, "The lowest first; those of the build that the tag `default` names"),
+      ...errors(400, 403, 404),
+    },
+  }),
   updateTemplate: operation({
     method: "patch",
     path: "/v2/templates/{templateID}",

@@ -101,6 +101,24 @@ export const ListedBuild = z
 export type ListedBuild = z.infer<typeof ListedBuild>;
 export const TemplateWithBuilds = z.object({ ...templateFields, builds: z.array(ListedBuild) }).meta(named("TemplateWithBuilds"));
 
+export const TemplateLayers = z
+  .object({
+    buildID: z.string().meta({ description: "Empty: no build of it is ready" }),
+    layers: z.array(
+      z.object({
+        digest: z.string(),
+        sizeBytes: z
+          .int()
+          .optional()
+          .meta({ description: "Of its files as a tar, uncompressed. Absent: the layer is not on this machine" }),
+        createdAt: time.optional(),
+        templates: z.array(z.string()).meta({ description: "Ids of the team's other templates that have it too, 100 at most" }),
+      }),
+    ),
+  })
+  .meta(named("TemplateLayers"));
+export type TemplateLayers = z.infer<typeof TemplateLayers>;
+
 export const TemplatesQuery = z.object({ teamID: z.string().max(256).optional() });
 export const TemplatesPageQuery = z.object({
   teamID: z.string().max(256).optional(),

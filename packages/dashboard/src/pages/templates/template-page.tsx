@@ -14,6 +14,7 @@ import { Table } from "../../ui/table.tsx";
 import { told } from "../../ui/toasts.tsx";
 import { CreateDialog } from "../sandboxes/create-dialog.tsx";
 import { BuildDialog } from "./build-dialog.tsx";
+import { Layers } from "./layers.tsx";
 
 /** Sandboxes that the page of a template names; the list of sandboxes has all. */
 const MOST_USERS = 20;
@@ -52,6 +53,7 @@ export function TemplatePage({ id }: { id: string }) {
             <div class="pair">
               <About template={data} />
               <Users template={data} />
+              <Layers id={id} />
               <Tags name={name} tags={tags.data ?? []} onAdd={() => setOpen("tag")} onChanged={tags.reload} />
             </div>
           </div>

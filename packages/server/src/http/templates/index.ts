@@ -6,7 +6,7 @@ import { deleteTemplate, getAlias, updateTemplate } from "./change.ts";
 import { createTemplate } from "./create.ts";
 import { exportTemplate, getTriggers, pushTemplate } from "./images.ts";
 import { createTemplateV1, rebuildTemplateV1, startBuildV1 } from "./legacy.ts";
-import { getTemplate, listDefaultTemplates, listTemplates, listTemplatesV2 } from "./list.ts";
+import { getTemplate, getTemplateLayers, listDefaultTemplates, listTemplates, listTemplatesV2 } from "./list.ts";
 import type { TemplateServices } from "./services.ts";
 import { listTagAssignments, listTagGroups } from "./tag-history.ts";
 import { assignTags, countTags, listTags, removeTags, tagExists } from "./tags.ts";
@@ -31,6 +31,7 @@ export function mountTemplates(app: Api, services: TemplateServices & { readonly
   mount(app, services, routes.getBuildStatus, getBuildStatus);
   mount(app, services, routes.getBuildLogs, getBuildLogs);
   mount(app, services, routes.getTemplate, getTemplate);
+  mount(app, services, routes.getTemplateLayers, getTemplateLayers);
   mount(app, services, routes.updateTemplate, updateTemplate);
   mount(app, services, routes.updateTemplateV1, updateTemplate);
   mount(app, services, routes.deleteTemplate, deleteTemplate);

@@ -27,4 +27,15 @@ export const getTemplate: HandlerOf<typeof routes.getTemplate> = async ({ query,
   return json(200, { ...presentListed(entry), builds: listed }, headersOf(builds));
 };
 
+/** `GET /boxyard/templates/{id}/layers`. */
+export const getTemplateLayers: HandlerOf<typeof routes.getTemplateLayers> = async ({ caller, param }, { templateLists }) => {
+  const { buildId, layers } = await templateLists.layers(caller.teamId, param("templateID"));
+  const presented = layers.map(({ digest, info, templates }) => ({
+    digest,
+    ...(info && { sizeBytes: info.sizeBytes, createdAt: new Date(info.createdAt).toISOString() }),
+    templates: [...templates],
+  }));
+  return json(200, { buildID: buildId ?? "", layers: presented });
+};
+
 const headersOf = ({ next }: Page<unknown>) => next && { "X-Next-Token": tokenOf(next) };
