@@ -103,6 +103,9 @@ export const NO_LISTS: ReadonlySet<string> = new Set([
   "GET /volumes/{volumeID}",
   "GET /boxyard/volumes/{volume}",
   "GET /boxyard/volumes/{volume}/archive",
+  "GET /boxyard/server",
+  "GET /boxyard/settings",
+  "GET /boxyard/team",
   // Bounded by its query.
   "GET /boxyard/recordings/{recording}",
   "GET /boxyard/recordings/{recording}/har",
