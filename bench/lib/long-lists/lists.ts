@@ -98,6 +98,8 @@ export const NO_LISTS: ReadonlySet<string> = new Set([
   "GET /templates/{templateID}/tags/count",
   "GET /templates/{templateID}/files/{hash}",
   "GET /boxyard/templates/{templateID}/archive",
+  // As long as a template has layers.
+  "GET /boxyard/templates/{templateID}/layers",
   "GET /events/stream",
   "GET /events/webhooks/{webhookID}",
   "GET /volumes/{volumeID}",
