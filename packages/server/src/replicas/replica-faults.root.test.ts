@@ -6,7 +6,7 @@ import { TRANSITIONS } from "../sandboxes/transitions/index.ts";
 import { ReplicaCluster, type ReplicaProcess, type Reply } from "../testing/replicas/cluster.ts";
 
 /*
- * The owner is killed at each step of a create and of a kill, the database restarts, and the network between a server and the database is cut. A
+ * The owner is killed at each step of a create, the database restarts, and the network between a server and the database is cut. A
  * sandbox that runs all the time does not notice, and nothing is left of what was not finished.
  */
 
@@ -64,13 +64,13 @@ async function dieDuring(
   return { answer, next };
 }
 
-const points = (name: "create" | "kill") => {
-  const all = pointsOf(TRANSITIONS[name]);
+const points = () => {
+  const all = pointsOf(TRANSITIONS.create);
   return [...all.map((point) => `before ${point}`), `after ${all.at(-1)}`];
 };
 
 describe("kill -9 of the owner in a create", () => {
-  test.each(points("create"))(
+  test.each(points())(
     "%s: the client is told, and who asks again has one sandbox",
     async (point) => {
       const key = { "Idempotency-Key": crypto.randomUUID() };
@@ -85,21 +85,6 @@ describe("kill -9 of the owner in a create", () => {
   );
 });
 
-describe("kill -9 of the owner in a kill", () => {
-  test.each(points("kill"))(
-    "%s: the sandbox ends",
-    async (point) => {
-      const { owner } = await cluster.settled();
-      const { sandboxID } = await created(owner);
-      const { next } = await dieDuring(point, (standby) => standby.call("DELETE", `/sandboxes/${sandboxID}`));
-      // Before the intent was written nobody knew of the request: the client was told to ask again.
-      expect([204, 404]).toContain((await next.call("DELETE", `/sandboxes/${sandboxID}`)).status);
-      await onlyBystanderAnd(next);
-    },
-    60_000,
-  );
-});
-
 test("events have one order over all owners, without gaps", async () => {
   await using sql = new SQL(cluster.databaseUrl, { max: 1 });
   const [row] = (await sql`SELECT count(*)::int AS count, min(cursor)::int AS first, max(cursor)::int AS last FROM events`) as [
@@ -107,7 +92,7 @@ test("events have one order over all owners, without gaps", async () => {
   ];
   expect(row.last - row.first + 1).toBe(row.count);
   const [owner] = (await sql`SELECT epoch::int AS epoch FROM replica_lease`) as [{ epoch: number }];
-  expect(owner.epoch).toBeGreaterThan(points("create").length);
+  expect(owner.epoch).toBeGreaterThan(points().length);
 });
 
 test("while the database is away sandboxes are reached through any server and nothing is changed, and then an owner goes on", async () => {
