@@ -46,7 +46,8 @@ export class ApiExchange implements Exchange, ApiCall {
     this.request = request;
     this.client = client;
     const peer = client.connection.remoteAddress;
-    this.address = options.clientAddress?.(peer, request.fields.get("x-forwarded-for")) ?? peer;
+    // All lines of it: the client may have sent the first, and a proxy may have added its own as another one.
+    this.address = options.clientAddress?.(peer, request.fields.all("x-forwarded-for").join(",")) ?? peer;
     this.options = options;
     this.decoder = request.framing.kind === "chunked" ? new ChunkedDecoder() : undefined;
   }
