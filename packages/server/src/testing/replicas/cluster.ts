@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually, freePort, type TestPostgres } from "@boxyard/testkit";
+import { SQL } from "bun";
 import { DatabaseLink } from "./database-link.ts";
 import { KILL_AT } from "./kill-at.ts";
 import { WorldServer } from "./world-server.ts";
@@ -55,6 +56,8 @@ export class ReplicaProcess {
     const env = {
       ...{ BOXYARD_DATA: this.dataDir, BOXYARD_LISTEN: address, BOXYARD_REPLICA_ADDRESS: address },
       ...{ DATABASE_URL: this.link.url, WORLD_URL: this.worldUrl, BOXYARD_TRUSTED_PROXIES: "127.0.0.0/8", BOXYARD_BUILD_SETTINGS: "none" },
+      // Pods have no warm pool, but the fake driver could have one: its sandboxes would be too many where a test counts.
+      BOXYARD_WARM_SANDBOXES: "0",
     };
     this.child = Bun.spawn([process.execPath, PROGRAM], { env, stdin: "ignore", stdout: log, stderr: log });
     closeSync(log);
@@ -157,6 +160,12 @@ export class ReplicaCluster implements AsyncDisposable {
       const [owner] = owners;
       return owner && standby && owners.length === 1 && { owner: owner[0], standby: standby[0] };
     });
+  }
+
+  /** Ends the lease of an owner that is dead, so that a test need not wait for that. */
+  async expireLease(): Promise<void> {
+    await using sql = new SQL(this.database, { max: 1 });
+    await sql`UPDATE replica_lease SET expires_at = clock_timestamp()`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
