@@ -16,6 +16,8 @@ export interface ExchangeEdit {
   readonly added?: string;
   /** Takes over a request that could not be sent, with what has come of its body; by default it is answered as of a closed port. */
   readonly onUnreached?: (early: readonly Buffer[]) => void;
+  /** Called with the status of the answer, when its head has come. */
+  readonly onAnswer?: (status: number) => void;
   /** The answer in place of one that does not come; by default as of a closed port. */
   readonly problem?: ProxyProblem;
 }

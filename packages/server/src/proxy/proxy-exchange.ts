@@ -204,6 +204,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     if (this.request.upgrade === undefined || !this.requestEnded || (this.edit && !this.edit.takesUpgrade))
       throw new Error("upgrade without a request for it");
     this.tunnel = true;
+    this.edit?.onAnswer?.(response.status);
     this.client.write(forwardedResponse(response, { edit: this.edit?.response }));
     if (rest.byteLength > 0) this.toClient(rest);
     const early = this.client.becomeTunnel();
@@ -212,6 +213,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
 
   private beginResponse(response: ResponseHead, rest: Buffer): void {
     this.response = response;
+    this.edit?.onAnswer?.(response.status);
     const { keepAlive, minor } = this.request;
     const close = !keepAlive || response.framing.kind === "close";
     const unchunked = minor === 0;

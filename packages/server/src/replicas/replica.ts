@@ -10,7 +10,7 @@ import { LeaseRows } from "../store/index.ts";
 import { fencedDriver } from "./fenced-driver.ts";
 import { OwnerPlaceView } from "./owner-place.ts";
 import { isForRole, type Role, StandbyFront } from "./standby-front.ts";
-import { LEASE_MS, Term } from "./term.ts";
+import { LEASE_MS, momentOf, Term } from "./term.ts";
 
 const LOOK_MS = 500;
 /** Longer than an owner takes to try again. */
@@ -47,7 +47,7 @@ export class Replica {
   private restrainedUntil = 0;
   private watching: Promise<void> = Promise.resolve();
 
-  private constructor(options: ReplicaOptions & { readonly config: ReplicaConfig }) {
+  private constructor(options: ReplicaOptions & { readonly config: ReplicaConfig }, mark: string) {
     const { config, logger, clock = systemClock } = options;
     this.options = options;
     this.clock = clock;
@@ -58,13 +58,13 @@ export class Replica {
     this.ports = new SharedPorts(listening);
     const peerLimitMs = config.peerTimeoutSeconds * 1000;
     const role = () => this.role;
-    this.standby = new StandbyFront({ ...listening, peerLimitMs, clock, ports: this.ports.lend, view: this.view, role });
+    this.standby = new StandbyFront({ ...listening, peerLimitMs, clock, ports: this.ports.lend, view: this.view, role, mark });
   }
 
   /** Brings the database up to date, then serves. Throws as `startServer`. */
   static async start(options: ReplicaOptions & { readonly config: ReplicaConfig }): Promise<Replica> {
-    await prepareSharedStore(options.config, options.clock);
-    const replica = new Replica(options);
+    const mark = await prepareSharedStore(options.config, options.clock);
+    const replica = new Replica(options, mark);
     replica.watching = replica.watch();
     return replica;
   }
@@ -117,8 +117,8 @@ export class Replica {
     // Its own address is that of its former process, whose lease has not ended yet.
     const isServed = address !== "" && address !== replicaAddress;
     this.view.set(!isServed ? undefined : { epoch, host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
-    const askedAt = this.clock.monotonic();
-    if (isLive || askedAt < this.restrainedUntil) return undefined;
+    const askedAt = momentOf(this.clock);
+    if (isLive || askedAt.monotonic < this.restrainedUntil) return undefined;
     const taken = await this.lease.take();
     return taken === undefined ? undefined : new Term(this.lease, taken, askedAt, { clock: this.clock, logger: this.logger });
   }

@@ -12,7 +12,7 @@ test("the settings of docs/several-servers.md are those of a replica", () => {
   expect(readConfig(env)).toMatchObject({
     databaseUrl: "postgres://boxyard:password@database.example/boxyard",
     replicaAddress: "10.0.0.11:3000",
-    trustedProxies: ["10.0.0.0/8"],
+    trustedProxies: ["10.0.0.0/8", "127.0.0.1"],
   });
 });
 

@@ -10,7 +10,7 @@ import type { OwnerPlace, OwnerPlaceView } from "./owner-place.ts";
 
 /** Where a replica says what it is. */
 const ROLE_PATH = "/replica";
-/** How many replicas have passed a request on. The proxy passes no fields of this form to sandboxes. */
+/** The replicas' mark, and how many of them have passed the request on. The proxy passes no fields of this form to sandboxes. */
 const PASSED_ON = "x-forwarded-by-replica";
 /** A replica that has just started, and one that knew it as the owner before, pass a request on to each other once at most. */
 const MOST_PASSES = 2;
@@ -34,6 +34,8 @@ export interface StandbyOptions extends Omit<FrontOptions, "routes" | "api"> {
   readonly view: OwnerPlaceView;
   /** What this replica is now; undefined: it starts to be the owner. */
   readonly role: () => Role | undefined;
+  /** What the replicas know each other by: a client that says it was passed on counts as any other. */
+  readonly mark: string;
 }
 
 /** The front of a replica that does not own the sandboxes: it passes every request on to the owner, as it is. */
@@ -41,26 +43,32 @@ export class StandbyFront extends Front {
   override readonly names = FORWARDED_FIELDS;
   private readonly view: OwnerPlaceView;
   private readonly role: StandbyOptions["role"];
+  private readonly mark: string;
   private route: Route | undefined;
 
   constructor(options: StandbyOptions) {
     super({ ...options, routes: new RouteTable(), api: () => Promise.reject(new Error("a replica in waiting has no API")) });
     this.view = options.view;
     this.role = options.role;
+    this.mark = options.mark;
   }
 
   override exchange(request: RequestHead, client: ClientConnection): Exchange {
     const role = this.role();
     if (isForRole(request)) return this.answerRole(request, client, role ?? "standby");
-    const passes = passesOf(request);
+    const passes = passesOf(request, this.mark);
     if (passes >= MOST_PASSES && role === "standby") return this.refuse(request, client, NO_OWNER);
-    client.trust();
+    // The owner alone knows who is let in: it says so by its answer.
+    const onAnswer = (status: number) => {
+      if (status < 400) client.trust();
+    };
     const connect = (place: OwnerPlace, onUnreached: (early: readonly Buffer[]) => void) => {
       const edit = {
         takesUpgrade: true,
         drops: REPLACED,
-        added: forwardedFields(request, client, passes + 1),
+        added: forwardedFields(request, client, `${this.mark} ${passes + 1}`),
         problem: OWNER_LOST,
+        onAnswer,
         onUnreached,
       };
       const exchange = new ProxyExchange(request, client, this.routeTo(place), place.port, this.pool, edit);
@@ -90,14 +98,14 @@ export class StandbyFront extends Front {
 export const isForRole = (request: RequestHead): boolean =>
   request.target === ROLE_PATH && request.method === "GET" && dispatch(request).kind === "api";
 
-/** A value that no replica sends counts as that of a request that was passed on too often. */
-function passesOf({ fields }: RequestHead): number {
-  const text = fields.get(PASSED_ON);
-  return text === undefined ? 0 : /^\d$/.test(text) ? Number(text) : MOST_PASSES;
+/** 0 for a value without the mark, which no replica has sent. */
+function passesOf({ fields }: RequestHead, mark: string): number {
+  const [by, passes = ""] = (fields.get(PASSED_ON) ?? "").split(" ");
+  return by === mark && /^\d{1,3}$/.test(passes) ? Number(passes) : 0;
 }
 
 /** What the owner has to know of the client, whose connection ends here. */
-function forwardedFields({ fields }: RequestHead, { connection }: ClientConnection, passes: number): string {
+function forwardedFields({ fields }: RequestHead, { connection }: ClientConnection, passed: string): string {
   const hops = [...fields.all("x-forwarded-for"), connection.remoteAddress].join(", ");
   const proto = connection.tls ? "https" : fields.get("x-forwarded-proto");
   const host = fields.get("x-forwarded-host");
@@ -106,6 +114,6 @@ function forwardedFields({ fields }: RequestHead, { connection }: ClientConnecti
     line("X-Forwarded-For", hops) +
     line("X-Forwarded-Proto", proto) +
     line("X-Forwarded-Host", host) +
-    line("X-Forwarded-By-Replica", String(passes))
+    line("X-Forwarded-By-Replica", passed)
   );
 }

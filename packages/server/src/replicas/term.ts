@@ -7,19 +7,30 @@ export const LEASE_MS = 6000;
 const RENEW_MS = 1000;
 /** The owner takes its lease for ended so much earlier than the database does. */
 const MARGIN_MS = 1000;
+const VALID_MS = LEASE_MS - MARGIN_MS;
 /** An owner that could not renew its lease for so long ends its work, also when nobody has taken over. */
 const LONGEST_LAPSE_MS = 60_000;
 
+type TermLease = Pick<LeaseRows, "renew" | "release">;
+
+/** A moment by both clocks of this machine. The monotonic one may stand still while the machine sleeps, and the other one may be set back. */
+export interface Moment {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+export const momentOf = (clock: Clock): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() });
+
 /**
- * The time for which this replica owns the sandboxes. While the lease is valid, by the clock of this machine, the owner may change sandboxes. After that
+ * The time for which this replica owns the sandboxes. While the lease is valid, by both clocks of this machine, the owner may change sandboxes. After that
  * it may not, until the lease was renewed: requests to running sandboxes go on. The term is lost when another replica has taken over.
  */
 export class Term {
   readonly epoch: number;
   /** Rejects when the term is lost. */
   readonly lost: Promise<never>;
-  private validUntil: number;
-  private readonly lease: LeaseRows;
+  private validFrom: Moment;
+  private readonly lease: TermLease;
   private readonly clock: Clock;
   private readonly logger: Logger;
   private readonly stopping = new AbortController();
@@ -28,8 +39,8 @@ export class Term {
   private isLost = false;
   private address = "";
 
-  /** `takenAt`: monotonic time before the lease was taken. */
-  constructor(lease: LeaseRows, epoch: number, takenAt: number, { clock, logger }: { clock: Clock; logger: Logger }) {
+  /** `takenAt`: before the lease was taken. */
+  constructor(lease: TermLease, epoch: number, takenAt: Moment, { clock, logger }: { clock: Clock; logger: Logger }) {
     const { promise, reject } = Promise.withResolvers<never>();
     // If nobody waits for `lost`, its rejection must not end the process.
     promise.catch(() => {});
@@ -39,13 +50,14 @@ export class Term {
     this.epoch = epoch;
     this.clock = clock;
     this.logger = logger;
-    this.validUntil = takenAt + LEASE_MS - MARGIN_MS;
+    this.validFrom = takenAt;
     this.renewing = this.renew();
   }
 
   /** Whether this replica may change sandboxes now. */
   get isValid(): boolean {
-    return !this.isLost && this.clock.monotonic() < this.validUntil;
+    const { monotonic, wall } = momentOf(this.clock);
+    return !this.isLost && monotonic - this.validFrom.monotonic < VALID_MS && wall - this.validFrom.wall < VALID_MS;
   }
 
   /** Throws `unavailable`, reason `not_owner`, unless `isValid`. */
@@ -84,15 +96,16 @@ export class Term {
   }
 
   private async renewOnce(): Promise<void> {
-    const askedAt = this.clock.monotonic();
+    const askedAt = momentOf(this.clock);
     const answer = await this.lease.renew(this.epoch, this.address).catch((error: unknown) => error);
     if (answer === true) {
-      this.validUntil = askedAt + LEASE_MS - MARGIN_MS;
+      this.validFrom = askedAt;
       return;
     }
     if (answer === false) throw notOwner("Another replica has taken over");
     this.logger.warn({ err: answer }, "the lease could not be renewed");
-    if (this.clock.monotonic() - this.validUntil > LONGEST_LAPSE_MS) throw notOwner("The lease could not be renewed for a minute");
+    if (askedAt.monotonic - this.validFrom.monotonic > VALID_MS + LONGEST_LAPSE_MS)
+      throw notOwner("The lease could not be renewed for a minute");
   }
 }
 

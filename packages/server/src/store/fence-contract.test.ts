@@ -3,7 +3,7 @@ import { systemClock } from "@boxyard/core";
 import { eventually, startPostgres, type TestPostgres } from "@boxyard/testkit";
 import { SQL } from "bun";
 import { LeaseRows } from "./lease-rows.ts";
-import { connectionsTo, prepareForReplicas } from "./replica-store.ts";
+import { checkFenced, connectionsTo, prepareForReplicas } from "./replica-store.ts";
 import { SqlStore } from "./sql-store.ts";
 import { storeFault } from "./store-fault.ts";
 
@@ -105,6 +105,28 @@ test("the fence is on every table that an owner writes, and is made anew when it
   await prepareForReplicas(url);
   await using former = connectionsTo({ url, epoch: 7 });
   expect(await refusal(addMeta(former, "x"))).toBe("not_owner");
+});
+
+test("connections that have lost their epoch, as behind a pooler, are not used", async () => {
+  await using fenced = connectionsTo({ url, epoch: 1 });
+  await checkFenced(fenced, 1);
+  await using bare = connectionsTo({ url });
+  await expect(checkFenced(bare, 1)).rejects.toMatchObject({ reason: "not_fenced" });
+});
+
+test("replicas are counted while they look, and while the database is away the number stays", async () => {
+  const lease = leaseOf("one");
+  const other = leaseOf("other");
+  expect(await lease.countReplicas()).toBe(1);
+  await other.look("there:1");
+  expect(await Promise.all([lease.countReplicas(), lease.countReplicas()])).toEqual([2, 2]);
+  await postgres.crash();
+  try {
+    expect(await lease.countReplicas()).toBe(2);
+  } finally {
+    await postgres.start();
+  }
+  for (const each of [lease, other]) await each.close();
 });
 
 test("a server without replicas and replicas keep each other out", async () => {

@@ -31,6 +31,8 @@ export class LeaseRows {
   private readonly options: LeaseOptions;
   private session: SQL | undefined;
   private toldAt = Number.NEGATIVE_INFINITY;
+  private counting: Promise<number> | undefined;
+  private counted = 1;
 
   constructor(options: LeaseOptions) {
     this.options = options;
@@ -98,8 +100,25 @@ export class LeaseRows {
     );
   }
 
-  /** This replica, and those that have looked within the last ten seconds; forgets those that have not for a day. */
-  async countReplicas(): Promise<number> {
+  /**
+   * This replica, and those that have looked within the last ten seconds. Calls at the same time share one answer, because they share the connection with
+   * the renewals of the lease; while the database is away the answer is that of before.
+   */
+  countReplicas(): Promise<number> {
+    this.counting ??= this.count()
+      .then((count) => {
+        this.counted = count;
+      })
+      .catch(() => {})
+      .then(() => {
+        this.counting = undefined;
+        return this.counted;
+      });
+    return this.counting;
+  }
+
+  /** Forgets those that have not looked for a day. */
+  private async count(): Promise<number> {
     const { holder } = this.options;
     const [row] = await this.ask(async (sql) => {
       await sql`DELETE FROM replicas WHERE seen_at < clock_timestamp() - interval '1 day'`;

@@ -9,7 +9,7 @@ import { migrate } from "./migrate.ts";
 import { OperationRows } from "./operation-rows.ts";
 import { RecordingRows } from "./recording-rows.ts";
 import type { SandboxRecord } from "./records.ts";
-import { connectionsTo } from "./replica-store.ts";
+import { checkFenced, connectionsTo } from "./replica-store.ts";
 import { RetentionRows } from "./retention-rows.ts";
 import { checkNameIsFree, checkRename, formerNames } from "./sandbox-names.ts";
 import { changedColumns, changedDetail, insertedDetail, rowOf, sandboxOf } from "./sandbox-row.ts";
@@ -94,6 +94,7 @@ export class SqlStore implements Store {
     const keptAs = "file" in place ? makePrivate(place.file) : undefined;
     const sql = "url" in place ? connectionsTo(place) : new SQL({ adapter: "sqlite", filename: place.file });
     try {
+      if ("url" in place && place.epoch !== undefined) await checkFenced(sql, place.epoch);
       if ("file" in place) {
         // Before WAL: then SQLite keeps the WAL's index in its own memory. A mapped index file that another program truncates kills the process (SIGBUS).
         if (place.exclusive) await sql.unsafe("PRAGMA locking_mode = EXCLUSIVE");

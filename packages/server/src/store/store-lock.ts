@@ -1,5 +1,6 @@
 import { AppError, type Clock } from "@boxyard/core";
 import { SQL } from "bun";
+import { fenceLock } from "./fence.ts";
 import { storeFault } from "./store-fault.ts";
 
 /** "boxy" in ASCII: the lock's class, which other programs in the database do not use. */
@@ -84,8 +85,13 @@ async function isHeld(session: SQL): Promise<boolean> {
 async function refuseReplicas(session: SQL): Promise<void> {
   const [table] = await session`SELECT to_regclass('replica_lease') IS NOT NULL AS there`;
   if (table?.there !== true) return;
-  const [ended] = await session`UPDATE replica_lease SET epoch = epoch + 1 WHERE expires_at <= clock_timestamp() RETURNING epoch`;
-  if (ended) return;
+  const isEnded = await session.begin(async (tx) => {
+    // After a commit of an owner that is under way.
+    await tx.unsafe(`SELECT ${fenceLock("")}`);
+    const [row] = await tx`UPDATE replica_lease SET epoch = epoch + 1 WHERE expires_at <= clock_timestamp() RETURNING epoch`;
+    return row !== undefined;
+  });
+  if (isEnded) return;
   throw new AppError(
     "already_exists",
     "Replicas (BOXYARD_REPLICA_ADDRESS) work on the database of DATABASE_URL; end them first, or give this server another database",

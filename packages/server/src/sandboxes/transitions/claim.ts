@@ -47,10 +47,14 @@ const network: Step<ClaimContext> = {
   },
 };
 
-/** Also the proof that the sandbox is well. */
+/**
+ * Also the proof that the sandbox is well. A claim writes nothing before its end, so an owner among several servers that slept until here learns only from
+ * its permit that another one may have handed the sandbox out: then nothing of this user may get into it.
+ */
 const init: Step<ClaimContext> = {
   name: "init",
   async run({ parts, sandbox, input, template }, _undo, signal) {
+    parts.permit?.check();
     const body = initBodyOf(parts, input.wanted, template.env);
     using limit = new TimeLimit(INIT_MS, parts.clock);
     const inTime = AbortSignal.any([signal, limit.signal]);

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { systemClock } from "@boxyard/core";
+import { silentLogger } from "@boxyard/core/node";
+import { eventually, freePort } from "@boxyard/testkit";
+import { connectRaw, type RawPeer } from "../testing/raw.ts";
+import { OwnerPlaceView } from "./owner-place.ts";
+import { StandbyFront } from "./standby-front.ts";
+
+const MARK = "the-mark";
+
+/** Counts the requests that wait for an owner. */
+class CountingView extends OwnerPlaceView {
+  waits = 0;
+
+  override wait(...args: Parameters<OwnerPlaceView["wait"]>): () => void {
+    this.waits += 1;
+    return super.wait(...args);
+  }
+}
+
+let owner: Bun.Server<undefined>;
+let front: StandbyFront;
+let view: CountingView;
+/** Heads of the requests that the owner got. */
+let asked: Headers[];
+let bodies: string[];
+beforeEach(() => {
+  asked = [];
+  bodies = [];
+  owner = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: async (request) => {
+      asked.push(request.headers);
+      bodies.push(await request.text());
+      return new Response("the owner", { status: request.url.endsWith("/refused") ? 401 : 200 });
+    },
+  });
+  view = new CountingView(systemClock);
+  view.set(at(1, owner.port as number));
+  const about = { mark: MARK, role: () => "standby" as const, view };
+  front = new StandbyFront({ ...about, hostname: "127.0.0.1", port: 0, clock: systemClock, logger: silentLogger, maxClients: 4 });
+});
+afterEach(async () => {
+  view.close();
+  await front.close(0);
+  await owner.stop(true);
+});
+
+const at = (epoch: number, port: number) => ({ epoch, host: "127.0.0.1", port });
+
+/** By the owner, or by the front itself. */
+const isAnswered = (received: string) => /(the owner|\})$/.test(received);
+
+async function ask(path: string, fields = ""): Promise<RawPeer> {
+  const client = await connectRaw(front.port);
+  client.send(`GET ${path} HTTP/1.1\r\nHost: boxyard.test\r\n${fields}\r\n`);
+  await client.wait(isAnswered);
+  return client;
+}
+
+const statusOf = ({ received }: RawPeer) => received.split(" ")[1];
+
+test("a client that says it was passed on is served as any other, and the owner gets nothing of that", async () => {
+  for (const said of ["2", "9", `${MARK}x 2`, "2, 2", ""]) {
+    const client = await ask("/", `X-Forwarded-By-Replica: ${said}\r\nX-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 198.51.100.7\r\n`);
+    expect([said, statusOf(client)]).toEqual([said, "200"]);
+    client.end();
+  }
+  for (const headers of asked) {
+    expect(headers.get("x-forwarded-by-replica")).toBe(`${MARK} 1`);
+    expect(headers.get("x-forwarded-for")).toBe("203.0.113.9, 198.51.100.7, 127.0.0.1");
+  }
+});
+
+test("what two replicas have passed on goes no further", async () => {
+  expect(statusOf(await ask("/", `X-Forwarded-By-Replica: ${MARK} 1\r\n`))).toBe("200");
+  const client = await ask("/", `X-Forwarded-By-Replica: ${MARK} 2\r\n`);
+  expect([statusOf(client), asked.length]).toEqual(["503", 1]);
+  expect(client.received).toContain('"no_owner"');
+});
+
+test("a connection whose request the owner has refused makes room before one that was let in", async () => {
+  // Three of four connections are the most of one address.
+  const letIn = await ask("/");
+  const refused = await ask("/refused");
+  const last = await ask("/");
+  const another = await ask("/");
+  await refused.wait((_received, closed) => closed, "its end");
+  expect([letIn.closed, last.closed, another.closed]).toEqual([false, false, false]);
+});
+
+test("a request that could not be sent waits for the next owner, with what has come of its body, and is sent once", async () => {
+  view.set(at(2, await freePort()));
+  const client = await connectRaw(front.port);
+  client.send("POST / HTTP/1.1\r\nHost: boxyard.test\r\nContent-Length: 10\r\n\r\nfirst");
+  await eventually("it waits", () => view.waits === 1);
+  view.set(at(2, owner.port as number));
+  expect(asked).toEqual([]);
+  view.set(at(3, owner.port as number));
+  client.send(" last");
+  await client.wait(isAnswered);
+  expect([statusOf(client), bodies]).toEqual(["200", ["first last"]]);
+});
+
+test("a request that finds no owner is told so, and to come again", async () => {
+  view.set(undefined);
+  const client = await connectRaw(front.port);
+  client.send("GET / HTTP/1.1\r\nHost: boxyard.test\r\n\r\n");
+  await eventually("it waits", () => view.waits === 1);
+  view.close();
+  expect(await client.wait(isAnswered)).toMatch(/^HTTP\/1.1 503 .*\r\nRetry-After: 1\r\n.*"no_owner"/is);
+});
