@@ -1,12 +1,12 @@
 import { AppError, type Clock, type TeamId } from "@boxyard/core";
 import type { SandboxMetric } from "@boxyard/spec/platform";
 import { resourcesOf, type SandboxRecord, type SandboxUsage, type Store, type UsageDay } from "../store/index.ts";
-import { AT, fill, type Point, SPAN, TIERS } from "../store/points.ts";
+import { AT, fill, type Point, SPAN, TIERS, thinTo } from "../store/points.ts";
 import { addUsage } from "./meter.ts";
 import { DAY_MS, dayOf, type Meters } from "./meters.ts";
-import { idlePoint, metricOf } from "./sandbox-points.ts";
+import { idlePoint, metricOf, SANDBOX_RULES } from "./sandbox-points.ts";
 import type { SeriesTail } from "./series-tail.ts";
-import { idleTeamPoint, seriesOfTeam, TEAM_PLACES, type TeamMetrics } from "./teams.ts";
+import { idleTeamPoint, seriesOfTeam, TEAM_PLACES, TEAM_RULES, type TeamMetrics } from "./teams.ts";
 
 /** In Unix seconds, both included. Without them: everything that is kept. */
 export interface MetricRange {
@@ -30,6 +30,9 @@ export interface HistoryParts {
   readonly clock: Clock;
 }
 
+/** Points of one answer, 400 kB: a day in steps of a minute, ten days in steps of ten minutes, a month in steps of half an hour. */
+const MAX_POINTS = 1500;
+
 type Idle = (before: Point, time: number, spanMs: number) => Point;
 
 /** Answers what was measured: from the store, and from memory what the store does not have yet. */
@@ -40,11 +43,12 @@ export class MetricHistory {
     this.parts = parts;
   }
 
-  /** Points of one sandbox, oldest first. Throws `invalid_argument`; the store's faults. */
+  /** Points of one sandbox, oldest first, of a longer step where there are too many. Throws `invalid_argument`; the store's faults. */
   async ofSandbox(record: SandboxRecord, range: MetricRange): Promise<SandboxMetric[]> {
     const { id } = record;
     const points = await this.points(id, this.parts.meters.find(id)?.tail, range, idlePoint);
-    return points.map((point) => metricOf(point, resourcesOf(record)));
+    const resources = resourcesOf(record);
+    return thinTo(points, MAX_POINTS, SANDBOX_RULES).map((point) => metricOf(point, resources));
   }
 
   /** The newest point of a sandbox; undefined before its first. */
@@ -64,9 +68,9 @@ export class MetricHistory {
     return stored && metricOf(stored.point, resourcesOf(record));
   }
 
-  /** What a team had over time, oldest first. */
+  /** What a team had over time, oldest first, of a longer step where there is too much. */
   async ofTeam(teamId: TeamId, range: MetricRange): Promise<TeamMetric[]> {
-    return (await this.points(seriesOfTeam(teamId), this.parts.teams.tailOf(teamId), range, idleTeamPoint)).map(teamMetricOf);
+    return thinTo(await this.pointsOfTeam(teamId, range), MAX_POINTS, TEAM_RULES).map(teamMetricOf);
   }
 
   /** The point of a team with the highest value, the first of several; undefined when there is none. */
@@ -75,9 +79,10 @@ export class MetricHistory {
     range: MetricRange,
     name: "concurrentSandboxes" | "sandboxStartRate",
   ): Promise<TeamMetric | undefined> {
-    let highest: TeamMetric | undefined;
-    for (const metric of await this.ofTeam(teamId, range)) if (!highest || metric[name] > highest[name]) highest = metric;
-    return highest;
+    const measured = TEAM_VALUES[name];
+    let highest: Point | undefined;
+    for (const point of await this.pointsOfTeam(teamId, range)) if (!highest || measured(point) > measured(highest)) highest = point;
+    return highest && teamMetricOf(highest);
   }
 
   /** What a sandbox has used so far; undefined before its first measurement. */
@@ -97,6 +102,10 @@ export class MetricHistory {
     const whole = known ? addUsage(known, usage) : usage;
     const others = days.filter(({ day }) => day !== today);
     return [...others, { ...whole, teamId, day: today, sandboxes: (known?.sandboxes ?? 0) + sandboxes }];
+  }
+
+  private pointsOfTeam(teamId: TeamId, range: MetricRange): Promise<Point[]> {
+    return this.points(seriesOfTeam(teamId), this.parts.teams.tailOf(teamId), range, idleTeamPoint);
   }
 
   private async points(series: string, tail: SeriesTail | undefined, range: MetricRange, idle: Idle): Promise<Point[]> {
@@ -121,13 +130,20 @@ function checked({ start = 0, end }: MetricRange): { start: number; end: number 
   return { start: start * 1000, end: end === undefined ? Number.MAX_SAFE_INTEGER : end * 1000 + 999 };
 }
 
+const TEAM_VALUES = {
+  concurrentSandboxes: (point: Point) => point[TEAM_PLACES.concurrent] ?? 0,
+  sandboxStartRate: (point: Point) => {
+    const seconds = Math.max(1, (point[SPAN] ?? 0) / 1000);
+    return Math.round(((point[TEAM_PLACES.starts] ?? 0) / seconds) * 1000) / 1000;
+  },
+};
+
 function teamMetricOf(point: Point): TeamMetric {
   const time = point[AT] ?? 0;
-  const seconds = Math.max(1, (point[SPAN] ?? 0) / 1000);
   return {
     timestamp: new Date(time).toISOString(),
     timestampUnix: Math.floor(time / 1000),
-    concurrentSandboxes: point[TEAM_PLACES.concurrent] ?? 0,
-    sandboxStartRate: Math.round(((point[TEAM_PLACES.starts] ?? 0) / seconds) * 1000) / 1000,
+    concurrentSandboxes: TEAM_VALUES.concurrentSandboxes(point),
+    sandboxStartRate: TEAM_VALUES.sandboxStartRate(point),
   };
 }

@@ -81,6 +81,27 @@ describe("measurements", () => {
     expect((await usageOf(sandboxID)).cpuSeconds).toBe(0.019);
   });
 
+  test("of a month are answered at a longer step, with the newest as it was measured; those of a day at their own", async () => {
+    const { sandboxID } = await s.create();
+    const [step, ofDay] = [600_000, 144];
+    const count = 30 * ofDay;
+    const before = Array.from({ length: count }, (_, i) => [START - (count - i) * step, step, 0, 1000, i, 0, 0, 0, 0]);
+    const points = Array.from({ length: 30 }, (_, day) => ({ series: sandboxID, points: before.slice(day * ofDay, (day + 1) * ofDay) }));
+    await s.server.context.store.metrics.writeMeasured({ points, meters: [], days: [], roundAt: START });
+    await s.server.sampler.once();
+    await round({ cpuUsageUsec: 9000, memoryUsedBytes: 5 << 20 });
+    const month = await metricsOf(sandboxID);
+    expect(month.length).toBeGreaterThan(1400);
+    expect(month.length).toBeLessThanOrEqual(1500);
+    expect(month[101].timestampUnix - month[100].timestampUnix).toBe(1800);
+    expect(month[101].memUsed - month[100].memUsed).toBe(3);
+    const newest = (await s.call("GET", `/sandboxes/metrics?sandbox_ids=${sandboxID}`)).body.sandboxes[sandboxID];
+    expect(newest).toMatchObject({ timestampUnix: START / 1000 + 5, memUsed: 5 << 20 });
+    expect(month.at(-1)).toEqual(newest);
+    const day = await metricsOf(sandboxID, `?start=${START / 1000 - 86_400}&end=${START / 1000 - 1}`);
+    expect(day.map((sample: { memUsed: number }) => sample.memUsed)).toEqual(Array.from({ length: ofDay }, (_, i) => count - ofDay + i));
+  });
+
   test("begin anew after a pause, whose time is not there, and go on counting", async () => {
     const { sandboxID } = await s.create();
     await round({ cpuUsageUsec: 500_000, networkSentBytes: 100 });

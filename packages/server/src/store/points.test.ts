@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { decodePoints, encodePoints, FIRST, fill, type Point, thin, UNRESPONSIVE } from "./points.ts";
+import { decodePoints, encodePoints, FIRST, fill, type Point, thin, thinTo, UNRESPONSIVE } from "./points.ts";
 
 const RULES = ["sum", "max", "last"] as const;
 const MINUTE = 60_000;
@@ -74,5 +74,18 @@ describe("the points of a series", () => {
     const filled = fill([[0, 5000, FIRST, 3, 100]], idle, month, month);
     expect(filled.length).toBeLessThan(6700);
     expect(filled.at(-1)?.[0]).toBe(month);
+  });
+
+  test("of an answer are all when they are few, else those of the shortest step that gives few enough, and the last as it is", () => {
+    const points: Point[] = Array.from({ length: 2000 }, (_, i) => [(i + 1) * MINUTE, MINUTE, 0, 1, i % 100, i]);
+    expect(thinTo(points, 2000, RULES)).toBe(points);
+    const some = thinTo(points, 500, RULES);
+    expect(some.length).toBeLessThanOrEqual(500);
+    expect(some.slice(0, 2).map(([time]) => time)).toEqual([4 * MINUTE, 9 * MINUTE]);
+    expect(some[1]).toEqual([9 * MINUTE, 5 * MINUTE, 0, 5, 8, 8]);
+    expect(some.at(-1)).toEqual(points.at(-1) as Point);
+    // Nothing that was used is lost.
+    expect(some.reduce((sum, point) => sum + (point[3] ?? 0), 0)).toBe(2000);
+    for (const limit of [2000, 1000, 100, 10, 3]) expect(thinTo(points, limit, RULES).length).toBeLessThanOrEqual(limit);
   });
 });

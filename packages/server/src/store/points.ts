@@ -56,6 +56,22 @@ function spanIn(point: Point, before: Point | undefined, stepStart: number): num
   return Math.max(at(point, SPAN), at(point, AT) - Math.max(stepStart, at(before, AT)));
 }
 
+/** Steps of answers that would have too many points; whole hours come after them. */
+const LONGER_STEPS = [MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE, HOUR];
+
+/**
+ * At most `limit` points, at least three: all, when there are no more, else those of the shortest step that gives so few. The last point stays as it is: it
+ * says what is now.
+ */
+export function thinTo(points: readonly Point[], limit: number, rules: readonly Rule[]): readonly Point[] {
+  const [first, last] = [points[0], points.at(-1)];
+  if (points.length <= limit || !first || !last) return points;
+  // A time of that many steps touches one step more.
+  const shortest = (at(last, AT) - at(first, AT)) / (limit - 2);
+  const stepMs = LONGER_STEPS.find((step) => step >= shortest) ?? Math.ceil(shortest / HOUR) * HOUR;
+  return [...thin(points.slice(0, -1), stepMs, rules), last];
+}
+
 function merge(into: number[], point: Point, rules: readonly Rule[]): void {
   const flags = at(point, FLAGS);
   into[SPAN] = at(into, SPAN) + (flags & FIRST ? at(point, SPAN) : at(point, AT) - at(into, AT));
@@ -113,13 +129,12 @@ export function encodePoints(points: readonly Point[]): string {
 
 export function decodePoints(text: string): Point[] {
   const columns = JSON.parse(text) as number[][];
-  const points: number[][] = (columns[0] ?? []).map(() => []);
-  for (const column of columns) {
-    let value = 0;
-    for (const [row, difference] of column.entries()) {
-      value += difference;
-      points[row]?.push(value);
-    }
+  const values = new Array<number>(columns.length).fill(0);
+  const points: number[][] = [];
+  // By index: a list of a month has 60,000 numbers.
+  for (let row = 0; row < (columns[0]?.length ?? 0); row++) {
+    for (let place = 0; place < columns.length; place++) values[place] = (values[place] ?? 0) + (columns[place]?.[row] ?? 0);
+    points.push(values.slice());
   }
   return points;
 }

@@ -119,7 +119,8 @@ export const routes = {
     path: "/sandboxes/{sandboxID}/metrics",
     tags,
     ...allowed("read"),
-    summary: "Metrics of one sandbox: every 5 s for an hour, every minute for a day, every 10 minutes for 30 days",
+    summary:
+      "Metrics of one sandbox: every 5 s for an hour, every minute for a day, every 10 minutes for 30 days; at most 1,500, at a longer step where there are more",
     request: { params: SandboxPath, query: s.MetricsQuery },
     responses: { 200: json(z.array(s.SandboxMetric), "Oldest first"), ...errors(400, 404) },
   }),
