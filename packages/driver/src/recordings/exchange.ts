@@ -48,7 +48,8 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const isText = (value: unknown): value is string => typeof value === "string" && value.length <= MOST.text;
 
-function isExchange(value: unknown, end: number): value is RecordedExchange {
+/** Whether this program reads it again: an exchange of a frame that begins at `end`. */
+export function isExchange(value: unknown, end: number): value is RecordedExchange {
   if (!isObject(value)) return false;
   const { at, tookMs, method, url, fields, body, digest, status, reason, answerFields, answer } = value;
   if (!isCount(at) || !isCount(tookMs) || !isText(method) || !METHOD.test(method) || !isText(url) || !URL_TEXT.test(url)) return false;

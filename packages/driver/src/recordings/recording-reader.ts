@@ -15,8 +15,8 @@ export interface ReadResult {
 }
 
 /**
- * Reads what is whole of a recording, in its order, one frame at a time. A file that goes on growing is read as far as it was at the beginning. Returns where
- * the whole part ends: 0 for a file that is no recording.
+ * Reads what is whole of a recording, in its order, one frame at a time. What is damaged is left out. A file that goes on growing is read as far as it was at the
+ * beginning. Returns where the last whole frame ends: 0 for a file that is no recording.
  */
 export async function* readRecording(file: FileHandle): AsyncGenerator<Recorded, ReadResult> {
   if (!(await isRecording(file))) return { end: 0 };
@@ -24,12 +24,12 @@ export async function* readRecording(file: FileHandle): AsyncGenerator<Recorded,
   for await (const place of framesOf(file)) {
     if (place.kind !== FRAME.data) {
       const content = await readFrame(file, place);
-      if (!content) return { end };
+      // What comes behind a frame that is damaged may be whole.
+      if (!content) continue;
       if (place.kind === FRAME.stopped) yield { kind: "stopped", reason: reasonOf(content) };
       else {
         const exchange = parseExchange(content, place.at);
-        if (!exchange) return { end };
-        yield { kind: "exchange", at: place.at, length: place.length, exchange };
+        if (exchange) yield { kind: "exchange", at: place.at, length: place.length, exchange };
       }
     }
     end = place.at + FRAME_HEAD_BYTES + place.length;

@@ -1,5 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import type { RecordedBody, RecordedExchange } from "./exchange.ts";
+import { isExchange, type RecordedBody, type RecordedExchange } from "./exchange.ts";
 import { FIRST_LINE, FRAME, FRAME_HEAD_BYTES, type FrameKind, frameOf, MAX_FRAME_BYTES } from "./frames.ts";
 import type { StopReason } from "./recording-reader.ts";
 
@@ -37,6 +37,7 @@ export class RecordingWriter {
   private exchanges: number;
   private waiting: { readonly frame: Buffer; readonly then?: (() => void) | undefined }[] = [];
   private waitingBytes = 0;
+  private isClosed = false;
   private isRunning = false;
   private running: Promise<void> = Promise.resolve();
   private readonly drained = new Set<() => void>();
@@ -50,6 +51,11 @@ export class RecordingWriter {
     this.end = end;
     this.written = end;
     if (end === 0) this.enqueue(FIRST_LINE);
+  }
+
+  /** False when nothing is accepted any more. */
+  get takes(): boolean {
+    return !this.stopped && !this.isClosed;
   }
 
   /** Whether so much waits for the disk that the sources should pause, until `onDrain` calls. */
@@ -69,19 +75,24 @@ export class RecordingWriter {
     return at === undefined ? undefined : [at, content.byteLength];
   }
 
-  /** Appends an exchange whose bodies are in the file. `then` is called with its place once it is written. */
-  exchange(exchange: RecordedExchange, then: (at: number, length: number) => void = () => {}): void {
+  /**
+   * Appends an exchange whose bodies are in the file. `then` is called with its place once it is written. Returns whether it was accepted: one that no reader would
+   * take, because a part of its head is too long, is left out.
+   */
+  exchange(exchange: RecordedExchange, then: (at: number, length: number) => void = () => {}): boolean {
+    if (!this.takes || !isExchange(exchange, this.end)) return false;
     if (this.exchanges >= this.limits.maxExchanges) {
       this.stop("count");
-      return;
+      return false;
     }
     const content = Buffer.from(JSON.stringify(exchange));
     if (content.byteLength > MAX_FRAME_BYTES) {
       this.stop("size");
-      return;
+      return false;
     }
     const at: number | undefined = this.append(FRAME.exchange, content, () => then(at as number, content.byteLength));
     if (at !== undefined) this.exchanges += 1;
+    return at !== undefined;
   }
 
   /** Resolves when everything that was accepted is written, or the disk has refused. */
@@ -89,8 +100,14 @@ export class RecordingWriter {
     while (this.isRunning) await this.running;
   }
 
+  /** Writes what was accepted, and accepts nothing from now on: an exchange that goes on is not kept. */
+  close(): Promise<void> {
+    this.isClosed = true;
+    return this.flush();
+  }
+
   private append(kind: FrameKind, content: Uint8Array, then?: () => void): number | undefined {
-    if (this.stopped) return undefined;
+    if (!this.takes) return undefined;
     const bytes = FRAME_HEAD_BYTES + content.byteLength;
     if (this.end + bytes + LAST_WORDS > this.limits.maxBytes) return this.stop("size");
     if (this.waitingBytes + bytes > MOST_WAITING) return this.stop("disk");
@@ -170,6 +187,8 @@ export class RecordingWriter {
 
 /** Longest piece of a body in one frame. */
 const PIECE_BYTES = 128 << 10;
+/** Buffers of a body that are held: a peer that sends byte by byte must not make one of each. */
+const MOST_HELD = 256;
 
 /** Collects the content of a body that comes in pieces, and appends it in frames of a good size. */
 export class BodyWriter {
@@ -185,20 +204,21 @@ export class BodyWriter {
 
   /** Copies the bytes. */
   push(content: Uint8Array): void {
-    if (content.byteLength === 0 || this.writer.stopped) return;
+    if (content.byteLength === 0 || !this.writer.takes) return;
     for (let from = 0; from < content.byteLength; ) {
       const part = content.subarray(from, from + PIECE_BYTES - this.heldBytes);
       this.held.push(Buffer.from(part));
       this.heldBytes += part.byteLength;
       from += part.byteLength;
       if (this.heldBytes >= PIECE_BYTES) this.put();
+      else if (this.held.length >= MOST_HELD) this.held = [Buffer.concat(this.held)];
     }
   }
 
   /** What was written; undefined when not all of it was. */
   end(): RecordedBody | undefined {
     this.put();
-    return this.writer.stopped ? undefined : { bytes: this.bytes, pieces: this.pieces };
+    return this.writer.takes ? { bytes: this.bytes, pieces: this.pieces } : undefined;
   }
 
   private put(): void {

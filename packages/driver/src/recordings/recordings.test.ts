@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { FRAME, FRAME_HEAD_BYTES, frameOf } from "./frames.ts";
 import {
   BodyWriter,
   FIRST_LINE,
@@ -220,7 +221,7 @@ test("damaged files are read up to the damage: no reader fails, goes on for ever
   expect(seen.size).toBeGreaterThan(4);
 }, 60_000);
 
-test("frames with right checksums and wrong content are refused", async () => {
+test("frames with right checksums and wrong content are left out, and are never written", async () => {
   const nothing = { bytes: 0, pieces: [] };
   const right = {
     ...{ at: 1, tookMs: 1, method: "GET", url: "http://a.example/", fields: [], body: nothing, digest: "" },
@@ -251,11 +252,67 @@ test("frames with right checksums and wrong content are refused", async () => {
     { at: -1 },
   ];
   for (const change of wrong) {
-    const file = await newFile();
-    const { writer } = writerOf(file);
-    writer.exchange({ ...right, ...change } as RecordedExchange);
-    writer.exchange(right as never);
-    await writer.flush();
-    expect([change, (await readAll(file)).found]).toEqual([change, []]);
+    const frames = [{ ...right, ...change }, right].map((one) => frameOf(FRAME.exchange, Buffer.from(JSON.stringify(one))));
+    const file = await newFile(Buffer.concat([FIRST_LINE, ...frames]));
+    const { found, end } = await readAll(file);
+    expect([change, found.map((one) => one.kind === "exchange" && one.exchange), end]).toEqual([change, [right], (await file.stat()).size] as never);
+    const { writer, stops } = writerOf(await newFile());
+    expect([change, writer.exchange({ ...right, ...change } as RecordedExchange), stops]).toEqual([change, false, []]);
   }
+});
+
+test("an exchange with the longest head that the proxy passes on costs no other exchange", async () => {
+  const file = await newFile();
+  const { writer, stops } = writerOf(file);
+  put(writer, "http://a.example/1", noise(100));
+  const nothing = { bytes: 0, pieces: [] };
+  const head = { at: 1, tookMs: 1, method: "GET", url: "http://a.example/2", body: nothing, digest: "", status: 200, reason: "" };
+  const long = { ...head, fields: [["x".repeat(60_000), "1"]], answerFields: [], answer: nothing } as const;
+  expect(writer.exchange(long)).toBe(false);
+  put(writer, "http://a.example/3", noise(100));
+  await writer.flush();
+  const urls = (await readAll(file)).found.map((one) => (one.kind === "exchange" ? one.exchange.url : one.reason));
+  expect([urls, stops]).toEqual([["http://a.example/1", "http://a.example/3"], []]);
+});
+
+test("a frame that is damaged in the middle costs no other one, and the next writer cuts nothing whole off", async () => {
+  const file = await newFile();
+  const { writer } = writerOf(file);
+  const places: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    put(writer, `http://a.example/${i}`, Buffer.alloc(0));
+    await writer.flush();
+    places.push((await file.stat()).size);
+  }
+  await file.write(Buffer.from("x"), 0, 1, (places[1] as number) - 5);
+  const { found, end } = await readAll(file);
+  expect(found.map((one) => one.kind === "exchange" && one.exchange.url)).toEqual(["http://a.example/0", "http://a.example/2"]);
+  expect(end).toBe(places[2] as number);
+});
+
+test("a writer that is closed writes what it has, takes no more, and has nothing to report", async () => {
+  const file = await newFile();
+  const { writer, stops } = writerOf(file);
+  put(writer, "http://a.example/1", noise(1000));
+  const going = new BodyWriter(writer);
+  going.push(noise(500_000));
+  await writer.close();
+  const { size } = await file.stat();
+  going.push(noise(500_000));
+  expect([going.end(), put(writer, "http://a.example/2", noise(10)), writer.takes]).toEqual([undefined, undefined, false]);
+  await writer.flush();
+  expect([(await readAll(file)).found.length, (await file.stat()).size, stops]).toEqual([1, size, []]);
+});
+
+test("a body that comes byte by byte takes no buffer for each", async () => {
+  const file = await newFile();
+  const { writer } = writerOf(file);
+  const content = noise(100_000);
+  const body = new BodyWriter(writer);
+  for (const byte of content) body.push(Buffer.from([byte]));
+  expect(body.end()).toEqual({ bytes: 100_000, pieces: [[FIRST_LINE.byteLength, 100_000]] });
+  await writer.flush();
+  const written = Buffer.alloc(100_000);
+  await file.read(written, 0, 100_000, FIRST_LINE.byteLength + FRAME_HEAD_BYTES);
+  expect(written.equals(content)).toBe(true);
 });
