@@ -11,42 +11,12 @@ import {
 import { type Answer, PassedAnswer } from "./answer.ts";
 import { flushAndEnd } from "./bridge.ts";
 import type { Attempt, HostOwner } from "./connect.ts";
+import type { Route } from "./route.ts";
 import type { Admitted, Claim, Rules } from "./rules.ts";
 
 const MAX_INTERIM = 32;
 /** Methods that do the same when they are sent twice (RFC 9110, 9.2.2), of those that come without a body. */
 const REPEATABLE = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
-
-/** Sees one exchange as its client does. It copies what it keeps. */
-export interface Tap {
-  /** Whether the exchange should pause until `onDrain` calls. */
-  readonly isBehind: boolean;
-  onDrain(call: () => void): void;
-  onRequestBody(bytes: Buffer): void;
-  /** First the head, then the body. */
-  onAnswer(bytes: Uint8Array): void;
-  /** The answer has ended as it should. */
-  onEnd(): void;
-}
-
-/** How a request gets to its server. */
-export interface Route {
-  readonly claim: Claim;
-  /** Reaches the server. `isFresh`: by a connection that no other request has used. */
-  reach(owner: HostOwner, isFresh: boolean): Attempt;
-  /** The head of the request as the server gets it. */
-  head(request: RequestHead): Uint8Array;
-  /** Takes the connection to the server after a whole answer; absent: each request has a connection of its own. */
-  keep?(server: Connection): void;
-  /** The answer as the client gets it; absent: as the server sends it. */
-  answer?(response: ResponseHead, request: RequestHead): Answer;
-  /** The head of an interim answer, or of one that opens a tunnel, as the client gets it; absent: as the server sends it. */
-  interim?(head: Uint8Array): Uint8Array;
-  /** Sees what the client sends and gets. */
-  readonly tap?: Tap;
-  /** Answers a request whose server cannot be reached; absent: the connection is reset. */
-  unreachable?(request: RequestHead, client: ClientConnection): void;
-}
 
 /**
  * One request of a sandbox and its answer. The host of each request decides, so a connection that began with an allowed host cannot go on with another one.
@@ -91,6 +61,10 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
       this.early.push(bytes);
       this.client.pauseBody();
     } else if (!this.server.write(bytes)) this.client.pauseBody();
+    if (!this.tunnel && this.route.tap?.isBehind) {
+      this.client.pauseBody();
+      this.whenKept(this.resumeClient);
+    }
   }
 
   onBodyEnd(): void {
@@ -98,7 +72,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   }
 
   onClientDrain(): void {
-    if (!this.route.tap?.isBehind) this.server?.resume();
+    this.whenKept(this.resumeServer);
   }
 
   onClientEnd(): void {
@@ -155,7 +129,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   }
 
   onDrain(): void {
-    this.client.resumeBody();
+    this.whenKept(this.resumeClient);
   }
 
   onEnd(): void {
@@ -258,10 +232,23 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
     tap?.onAnswer(bytes);
     if (!tap?.isBehind) return;
     this.server?.pause();
-    tap.onDrain(() => {
-      if (!this.client.connection.isBehind) this.server?.resume();
-    });
+    tap.onDrain(this.resumeServer);
   }
+
+  /** Calls when the tap is not behind, at once if it is not. */
+  private whenKept(call: () => void): void {
+    const { tap } = this.route;
+    if (tap) tap.onDrain(call);
+    else call();
+  }
+
+  private readonly resumeServer = () => {
+    if (!this.client.connection.isBehind) this.server?.resume();
+  };
+
+  private readonly resumeClient = () => {
+    if (this.server && !this.server.isBehind) this.client.resumeBody();
+  };
 
   /** `keep`: the sandbox's connection goes on; `keepServer`: the server's too. */
   private end(keep: boolean, keepServer = false): void {
@@ -279,6 +266,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   private finish(cancels = true): void {
     if (this.isOver) return;
     this.isOver = true;
+    this.route.onOver?.();
     if (cancels) this.attempt?.cancel();
     this.retire?.();
     const { server } = this;

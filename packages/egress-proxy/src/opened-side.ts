@@ -10,13 +10,13 @@ import {
 } from "@boxyard/http1";
 import { HTTP_1 } from "./alpn.ts";
 import type { Attempt, HostOwner, Ways } from "./connect.ts";
-import type { Route } from "./http-relay.ts";
 import { MaskedAnswer } from "./masked-answer.ts";
 import { formsOf, maskText } from "./masker.ts";
 import { HTTPS_PORT, openedServer } from "./opened-server.ts";
 import { answerTo } from "./recordings/recorded-exchange.ts";
 import type { Recordings } from "./recordings/recordings.ts";
 import { portlessHost } from "./request-host.ts";
+import type { Route } from "./route.ts";
 import type { Rules } from "./rules.ts";
 import { type Edit, editedRequest, masksOf } from "./transform.ts";
 import { reachHost } from "./upstream-way.ts";

@@ -8,11 +8,11 @@ import {
   type RequestHead,
 } from "@boxyard/http1";
 import type { Ways } from "./connect.ts";
-import type { Route } from "./http-relay.ts";
 import { originalDestination } from "./original-destination.ts";
 import { answerTo } from "./recordings/recorded-exchange.ts";
 import type { Recordings } from "./recordings/recordings.ts";
 import { portlessHost } from "./request-host.ts";
+import type { Route } from "./route.ts";
 import type { Claim, Rules } from "./rules.ts";
 import { reachHost } from "./upstream-way.ts";
 

@@ -42,6 +42,7 @@ export class EgressProxy {
   private readonly clients = new Set<Connection>();
   private listeners: TCPSocketListener<Connection>[] = [];
   private sweeper: Timer | undefined;
+  private isClosing = false;
 
   /** `ask` asks the server for the certificate of a host, which it gives to `certificates`. `reports` get what recordings lack. */
   constructor(config: EgressProxyConfig, ask: (host: string) => void, reports: RecordingReports) {
@@ -77,19 +78,21 @@ export class EgressProxy {
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }
 
-  /** Writes to recordings what is accepted. */
+  /** Ends all connections, and writes to recordings what is accepted. */
   async close(): Promise<void> {
+    this.isClosing = true;
     clearInterval(this.sweeper);
-    for (const listener of this.listeners) listener.stop(true);
-    this.listeners = [];
     this.opened.close();
     for (const client of [...this.clients]) client.destroy();
     await this.recordings.close();
+    // Last: the next proxy waits for these addresses, and goes on with the same files.
+    for (const listener of this.listeners) listener.stop(true);
+    this.listeners = [];
   }
 
   private accept(socket: Socket<Connection>, take: (client: Connection, address: string, leave: () => void) => Connection): void {
     const address = socket.remoteAddress;
-    const leave = this.rules.enter(address);
+    const leave = this.isClosing ? undefined : this.rules.enter(address);
     if (!leave) {
       socket.data = new Connection();
       socket.terminate();

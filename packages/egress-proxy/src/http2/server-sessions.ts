@@ -13,6 +13,8 @@ import { SETTINGS } from "./limits.ts";
 /** How long it is known what a server speaks. */
 const KNOWN_MS = 600_000;
 const MAX_KNOWN = 4096;
+/** Sessions that wait for their clients, which may be gone already. */
+const MAX_READY = 256;
 
 export interface ServerSessionsParts {
   readonly rules: Rules;
@@ -116,7 +118,14 @@ export class ServerSessions {
 
   private keepReady(key: string, session: ServerSession): void {
     this.ready.get(key)?.session.close();
+    this.ready.delete(key);
     this.ready.set(key, session);
+    // A map keeps the order of insertion: the oldest goes first.
+    for (const [oldest, { session: unused }] of this.ready) {
+      if (this.ready.size <= MAX_READY) break;
+      this.ready.delete(oldest);
+      unused.close();
+    }
     setTimeout(() => {
       if (this.ready.get(key) !== session) return;
       this.ready.delete(key);

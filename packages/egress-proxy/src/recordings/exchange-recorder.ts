@@ -1,8 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
 import { BodyWriter, type RecordedFields, type RecordingWriter } from "@boxyard/driver/recordings";
 import { ChunkedDecoder, type RequestHead } from "@boxyard/http1";
-import { Masker, maskText } from "../masker.ts";
-import { keptFields, type Origin, urlOf } from "./kept-request.ts";
+import { Masker } from "../masker.ts";
+import { keptFields, type Origin, urlOf, withoutSecretFields, withoutSecrets } from "./kept-request.ts";
 import type { OpenRecording } from "./open-recording.ts";
 
 const STATUS_LINE = /^HTTP\/1\.1 ([0-9]{3}) ?(.*)$/;
@@ -106,8 +106,7 @@ export class ExchangeRecorder {
     if (isChunked && hasBody) this.got.decode();
     const isKept = (name: string) => !OF_TRANSFER.has(name) && !(hasBody && name === "content-length");
     const kept = all.filter(([name]) => isKept(name.toLowerCase()));
-    const masked = kept.map(([name, value]) => [name, this.forms.length > 0 ? maskText(this.forms, value) : value] as const);
-    this.head = { status: Number(status), reason, answerFields: masked };
+    this.head = { status: Number(status), reason: withoutSecrets(this.forms, reason), answerFields: withoutSecretFields(this.forms, kept) };
   }
 }
 

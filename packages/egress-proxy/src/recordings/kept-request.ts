@@ -18,14 +18,21 @@ const REMOVED = "[removed]";
 /** The URL of a request, without secrets. */
 export function urlOf({ scheme, host }: Origin, { target }: RequestHead, forms: readonly Buffer[]): string {
   const path = target.startsWith("/") ? target : `/${target}`;
-  return `${scheme}://${host}${forms.length > 0 ? maskText(forms, path) : path}`;
+  return withoutSecrets(forms, `${scheme}://${host}${path}`);
 }
+
+/** A line of a head, or a part of one. */
+export const withoutSecrets = (forms: readonly Buffer[], text: string): string => (forms.length > 0 ? maskText(forms, text) : text);
+
+/** Fields without secrets in their values; a field whose name has one is left out. */
+export const withoutSecretFields = (forms: readonly Buffer[], fields: RecordedFields): RecordedFields =>
+  fields.flatMap(([name, value]) => (withoutSecrets(forms, name) === name ? [[name, withoutSecrets(forms, value)] as const] : []));
 
 /** The fields of a request as they are kept: without secrets, and without credentials that the sandbox itself has. */
 export function keptFields({ fields }: RequestHead, forms: readonly Buffer[]): RecordedFields {
-  return fields.lower.map((name, index) => {
+  const kept = fields.lower.map((name, index) => {
     const value = fields.value(index);
-    if (CREDENTIALS.has(name) && !PLACEHOLDER.test(value)) return [name, REMOVED];
-    return [name, forms.length > 0 ? maskText(forms, value) : value];
+    return [name, CREDENTIALS.has(name) && !PLACEHOLDER.test(value) ? REMOVED : value] as const;
   });
+  return withoutSecretFields(forms, kept);
 }

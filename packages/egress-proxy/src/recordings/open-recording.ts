@@ -1,5 +1,13 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { type RecordedExchange, RecordingWriter, readBody, readExchange, readRecording, type StopReason } from "@boxyard/driver/recordings";
+import {
+  FIRST_LINE,
+  type RecordedExchange,
+  RecordingWriter,
+  readBody,
+  readExchange,
+  readRecording,
+  type StopReason,
+} from "@boxyard/driver/recordings";
 import { RecordingIndex, type Wish } from "./recording-index.ts";
 
 export interface RecordingBounds {
@@ -19,30 +27,36 @@ export class OpenRecording {
   readonly ready: Promise<void>;
   /** Set once the file was read through, and there is something to write. */
   writer: RecordingWriter | undefined;
-  isReady = false;
   private readonly index = new RecordingIndex();
   private readonly bounds: RecordingBounds;
   private readonly onStop: (reason: StopReason) => void;
   private file: FileHandle | undefined;
   private end = 0;
-  private writes = false;
+  private beginning: Promise<void> | undefined;
   /** Answers that are being read. */
   private reading = 0;
   private isClosing = false;
+  /** Nothing more is written. */
+  private isWritten = false;
 
-  /** `onStop` is called when something is missing from now on. */
-  constructor(path: string, bounds: RecordingBounds, onStop: (reason: StopReason) => void) {
+  /** `onStop` is called when something is missing from now on. The file is opened `after`, when nobody else writes to it any more. */
+  constructor(path: string, bounds: RecordingBounds, onStop: (reason: StopReason) => void, after: Promise<void> = Promise.resolve()) {
     this.bounds = bounds;
     this.onStop = onStop;
-    this.ready = this.open(path);
+    this.ready = after.then(() => this.open(path));
   }
 
   /** Some sandbox's exchanges are kept here from now on. */
-  async write(): Promise<void> {
-    this.writes = true;
+  write(): Promise<void> {
+    // Once for all sandboxes: a second cut could take away what the writer has written meanwhile.
+    this.beginning ??= this.begin();
+    return this.beginning;
+  }
+
+  private async begin(): Promise<void> {
     await this.ready;
     const { file, index } = this;
-    if (this.writer || this.isClosing) return;
+    if (this.isClosing) return;
     if (!file) {
       this.onStop("disk");
       return;
@@ -54,7 +68,7 @@ export class OpenRecording {
       this.onStop("disk");
       return;
     }
-    this.writer ??= new RecordingWriter(file, { ...this.bounds, end: this.end, exchanges: index.count }, this.onStop);
+    this.writer = new RecordingWriter(file, { ...this.bounds, end: this.end, exchanges: index.count }, this.onStop);
   }
 
   /** An exchange was written: it can be an answer from now on. */
@@ -84,35 +98,46 @@ export class OpenRecording {
 
   done(): void {
     this.reading -= 1;
-    if (this.isClosing && this.reading === 0) void this.file?.close();
+    void this.closeUnread().catch(() => {});
   }
 
-  /** Writes what is accepted, and closes the file once nobody reads it. */
+  /** Writes what is accepted, and closes the file once nobody reads it. Exchanges that go on are not kept. */
   async close(): Promise<void> {
     this.isClosing = true;
     await this.ready;
-    await this.writer?.flush();
-    if (this.reading === 0) await this.file?.close();
+    await this.beginning;
+    await this.writer?.close();
+    this.isWritten = true;
+    await this.closeUnread();
+  }
+
+  private async closeUnread(): Promise<void> {
+    if (this.isWritten && this.reading === 0) await this.file?.close();
   }
 
   private async open(path: string): Promise<void> {
+    let file: FileHandle | undefined;
     try {
-      this.file = await open(path, "r+");
-      const reading = readRecording(this.file);
-      for (;;) {
-        const { done, value } = await reading.next();
-        if (done) {
-          this.end = value.end;
-          break;
-        }
+      file = await open(path, "r+");
+      this.end = await this.readThrough(file);
+      this.file = file;
+    } catch {
+      // No answers, and nothing is kept: to write behind a part that could be read would cut off the rest.
+      await file?.close().catch(() => {});
+    }
+  }
+
+  /** Returns where the last whole frame ends. Throws for a file that cannot be read, or is another one. */
+  private async readThrough(file: FileHandle): Promise<number> {
+    const reading = readRecording(file);
+    for (;;) {
+      const { done, value } = await reading.next();
+      if (!done) {
         // More than the bounds allow is not held in memory: they may have been larger when the recording was made.
         if (value.kind === "exchange" && this.index.count < this.bounds.maxExchanges)
           this.index.add(value.exchange, value.at, value.length);
-      }
-    } catch {
-      // No answers, and nothing is kept.
-      if (this.writes) this.onStop("disk");
+      } else if (value.end === 0 && (await file.stat()).size >= FIRST_LINE.byteLength) throw new Error("this is no recording");
+      else return value.end;
     }
-    this.isReady = true;
   }
 }

@@ -1,5 +1,6 @@
 import type { ClientConnection, Exchange, RequestHead } from "@boxyard/http1";
-import { HttpRelay, type Route } from "../http-relay.ts";
+import { HttpRelay } from "../http-relay.ts";
+import type { Route } from "../route.ts";
 import type { Rules } from "../rules.ts";
 import { ExchangeRecorder } from "./exchange-recorder.ts";
 import type { Origin } from "./kept-request.ts";
@@ -31,7 +32,7 @@ export function answerTo(
   const forms = rules.secretForms(address);
   const { recording, use } = user;
   if (use.mode === "replay") {
-    const pass = use.passes && route ? () => relayed(route) : undefined;
+    const pass = use.passes && route ? (onOver: () => void) => relayed({ ...route, onOver }) : undefined;
     return new ReplayExchange({ recordings, user, address, origin, forms, pass }, request, client);
   }
   if (!route) return undefined;

@@ -17,9 +17,14 @@ interface Entry {
   readonly accept: number | bigint;
   /** The answer is for clients that have a copy (304). */
   readonly isForCopies: boolean;
-  /** Coding of the answer's content. */
-  readonly coding: string | undefined;
+  /** Coding of the answer's content; empty without one. */
+  readonly coding: string;
 }
+
+/** Longest name of a coding that is kept, so that no server fills memory with it. */
+const MAX_CODING = 64;
+/** In place of a longer one, which no client names. */
+const UNKNOWN_CODING = "unknown";
 
 /** Fields by which a client asks for an answer only if its own copy is old. */
 const CONDITIONS = ["if-none-match", "if-modified-since"] as const;
@@ -34,7 +39,8 @@ export class RecordingIndex {
     this.count += 1;
     const field = (name: string) => fieldOf(exchange.fields, name);
     const key = keyOf({ ...exchange, field });
-    const coding = fieldOf(exchange.answerFields, "content-encoding")?.toLowerCase();
+    const named = fieldOf(exchange.answerFields, "content-encoding")?.toLowerCase() ?? "";
+    const coding = named.length > MAX_CODING ? UNKNOWN_CODING : named;
     const entry = { at, length, accept: Bun.hash(field("accept") ?? ""), isForCopies: exchange.status === 304, coding };
     const known = this.entries.get(key);
     if (known) known.push(entry);
@@ -47,9 +53,9 @@ export class RecordingIndex {
    */
   find(wish: Wish, turn: number): Pick<Entry, "at" | "length"> | undefined {
     const isConditional = CONDITIONS.some((name) => wish.field(name) !== undefined);
-    const codings = wish.field("accept-encoding")?.toLowerCase() ?? "";
+    const accepts = codingsOf(wish.field("accept-encoding") ?? "");
     const known = this.entries.get(keyOf(wish)) ?? [];
-    const readable = known.filter(({ isForCopies, coding }) => (isConditional || !isForCopies) && isAccepted(coding, codings));
+    const readable = known.filter(({ isForCopies, coding }) => (isConditional || !isForCopies) && accepts(coding));
     const accept = Bun.hash(wish.field("accept") ?? "");
     const same = readable.filter((entry) => entry.accept === accept);
     const fitting = same.length > 0 ? same : readable;
@@ -57,8 +63,16 @@ export class RecordingIndex {
   }
 }
 
-const isAccepted = (coding: string | undefined, codings: string) =>
-  coding === undefined || coding === "identity" || codings.includes("*") || codings.includes(coding);
+/** Whether a client that sends this `Accept-Encoding` takes an answer in a coding, or in several (RFC 9110, 12.5.3). One that names none takes none. */
+export function codingsOf(asked: string): (coding: string) => boolean {
+  const taken = new Map<string, boolean>();
+  for (const part of asked.toLowerCase().split(",")) {
+    const [name = "", ...parameters] = part.split(";").map((text) => text.trim());
+    taken.set(name, !parameters.some((text) => /^q=0(\.0*)?$/.test(text)));
+  }
+  const takes = (name: string) => name === "" || name === "identity" || (taken.get(name) ?? taken.get("*") ?? false);
+  return (coding) => coding.split(",").every((name) => takes(name.trim()));
+}
 
 /** What requests have in common that get the same answers. */
 export const keyOf = ({ method, url, digest, field }: Wish): string =>

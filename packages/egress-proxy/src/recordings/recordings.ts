@@ -9,8 +9,8 @@ const READY_MS = 3000;
 const MOST_TURNS = 20_000;
 /** Misses of one sandbox that are reported a second, and at once. */
 const MISSES = { perSecond: 20, burst: 100 } as const;
-/** Longest URL in a report. */
-const MAX_URL = 2000;
+/** Longest URL in a report: the server holds a thousand of them of each sandbox. */
+const MAX_URL = 512;
 
 /** A request that a recording does not have. */
 export interface Miss {
@@ -34,12 +34,16 @@ interface User {
   /** How often each request was asked for. */
   readonly turns: Map<string, number>;
   reports: { left: number; at: number };
+  /** Bytes of bodies that wait until it is known whether their requests are passed on. */
+  heldBytes: number;
 }
 
 /** The recordings that sandboxes use, by the addresses of the sandboxes. */
 export class Recordings {
   private readonly users = new Map<string, User>();
   private readonly open = new Map<string, OpenRecording>();
+  /** Files to which something is still written, though no sandbox uses them any more. */
+  private readonly closing = new Map<string, Promise<void>>();
   private readonly reports: RecordingReports;
   private readonly now: () => number;
 
@@ -56,7 +60,7 @@ export class Recordings {
     this.users.delete(address);
     if (use) {
       const recording = this.open.get(use.id) ?? this.openOne(use);
-      this.users.set(address, { use, recording, turns: new Map(), reports: { left: MISSES.burst, at: this.now() } });
+      this.users.set(address, { use, recording, turns: new Map(), reports: { left: MISSES.burst, at: this.now() }, heldBytes: 0 });
       const ready = use.mode === "record" ? recording.write() : recording.ready;
       this.closeUnused();
       await Promise.race([ready, Bun.sleep(READY_MS)]);
@@ -87,17 +91,19 @@ export class Recordings {
   /** Writes what is accepted. */
   async close(): Promise<void> {
     this.users.clear();
-    await Promise.all([...this.open.values()].map((recording) => recording.close().catch(() => {})));
+    this.closeUnused();
+    await Promise.all(this.closing.values());
   }
 
   private openOne(use: RecordingUse): OpenRecording {
     const { id } = use;
     const told = new Set<StopReason>();
-    const recording = new OpenRecording(`${id}/frames`, use, (reason) => {
+    const onStop = (reason: StopReason) => {
       if (told.has(reason)) return;
       told.add(reason);
       this.reports.onStopped(id, reason);
-    });
+    };
+    const recording = new OpenRecording(`${id}/frames`, use, onStop, this.closing.get(id));
     this.open.set(id, recording);
     return recording;
   }
@@ -107,7 +113,13 @@ export class Recordings {
     for (const [id, recording] of this.open) {
       if (used.has(recording)) continue;
       this.open.delete(id);
-      void recording.close().catch(() => {});
+      const closed: Promise<void> = recording
+        .close()
+        .catch(() => {})
+        .finally(() => {
+          if (this.closing.get(id) === closed) this.closing.delete(id);
+        });
+      this.closing.set(id, closed);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { RecordedExchange } from "@boxyard/driver/recordings";
-import { ChunkedDecoder, type ClientConnection, type Exchange, ownResponse, type RequestHead, wantsContinue } from "@boxyard/http1";
+import { ByteBuilder, ChunkedDecoder, type ClientConnection, type Exchange, ownResponse, type RequestHead, wantsContinue } from "@boxyard/http1";
 import { type Origin, urlOf } from "./kept-request.ts";
 import type { Played } from "./open-recording.ts";
 import type { Wish } from "./recording-index.ts";
@@ -8,6 +8,8 @@ import type { Recordings, RecordingUser } from "./recordings.ts";
 
 /** Longest body that is held until it is known whether its request is passed on; a longer one is a miss. */
 const MAX_HELD = 8 << 20;
+/** The same for all requests of a sandbox together, which has hundreds of connections. */
+const MAX_ALL_HELD = 64 << 20;
 const CONTINUE = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
 export interface ReplayParts {
@@ -16,8 +18,8 @@ export interface ReplayParts {
   readonly address: string;
   readonly origin: Origin;
   readonly forms: readonly Buffer[];
-  /** Passes the request on; undefined where nothing may be passed on. */
-  readonly pass: (() => Exchange) | undefined;
+  /** Passes the request on, and calls once it is over; undefined where nothing may be passed on. */
+  readonly pass: ((onOver: () => void) => Exchange) | undefined;
 }
 
 /** Answers one request of a sandbox from a recording. What the recording does not have is refused, or passed on. */
@@ -29,7 +31,8 @@ export class ReplayExchange implements Exchange {
   private readonly hash = createHash("sha256");
   private readonly decoder: ChunkedDecoder | undefined;
   private bodyBytes = 0;
-  private held: Buffer[] = [];
+  private readonly held = new ByteBuilder();
+  /** What this request has of the sandbox's share. */
   private heldBytes = 0;
   private hasEnded = false;
   private isClosed = false;
@@ -56,10 +59,11 @@ export class ReplayExchange implements Exchange {
     this.hash.update(content);
     this.bodyBytes += content.byteLength;
     if (!this.parts.pass) return;
-    // A copy: the socket's buffer is used again.
-    this.held.push(Buffer.from(bytes));
+    const { user } = this.parts;
+    this.held.append(bytes);
     this.heldBytes += bytes.byteLength;
-    if (this.heldBytes > MAX_HELD) this.miss();
+    user.heldBytes += bytes.byteLength;
+    if (this.heldBytes > MAX_HELD || user.heldBytes > MAX_ALL_HELD) this.miss();
   }
 
   onBodyEnd(): void {
@@ -76,6 +80,7 @@ export class ReplayExchange implements Exchange {
   onClientClosed(): void {
     this.isClosed = true;
     this.passed?.onClientClosed();
+    this.release();
     this.drained?.();
   }
 
@@ -91,17 +96,23 @@ export class ReplayExchange implements Exchange {
     const played = await recordings.answer(user, wish);
     if (this.isClosed) {
       if (played) user.recording.done();
-    } else if (!played) this.miss();
-    else
-      await this.play(played)
-        .catch(() => this.client.abort())
-        .finally(() => user.recording.done());
+      return;
+    }
+    if (!played) {
+      this.miss();
+      return;
+    }
+    this.release();
+    await this.play(played)
+      .catch(() => this.client.abort())
+      .finally(() => user.recording.done());
   }
 
   private async play({ exchange, body }: Played): Promise<void> {
     const { client, request } = this;
     client.write(headOf(exchange, request));
-    if (request.method !== "HEAD")
+    // An archive may have a body where none may be: the client would take it for the next answer.
+    if (hasBody(exchange, request))
       for await (const piece of body) {
         if (this.isClosed) return;
         if (!client.write(piece)) await this.untilDrained();
@@ -116,14 +127,20 @@ export class ReplayExchange implements Exchange {
     });
   }
 
+  /** Gives back what this request has of the sandbox's share, and the memory. */
+  private release(): void {
+    this.held.take();
+    this.parts.user.heldBytes -= this.heldBytes;
+    this.heldBytes = 0;
+  }
+
   private miss(): void {
     const { recordings, address, user, pass } = this.parts;
     const { request, client, url } = this;
     recordings.reportMiss(address, user, { method: request.method, url, isPassed: pass !== undefined });
     if (pass) {
-      this.passed = pass();
-      for (const bytes of this.held) this.passed.onBody(bytes);
-      this.held = [];
+      this.passed = pass(() => this.release());
+      if (this.held.byteLength > 0) this.passed.onBody(this.held.take());
       if (this.hasEnded) this.passed.onBodyEnd();
       return;
     }
@@ -136,11 +153,14 @@ export class ReplayExchange implements Exchange {
   }
 }
 
+const hasBody = ({ status }: RecordedExchange, { method }: RequestHead) => method !== "HEAD" && status !== 204 && status !== 304;
+
 /** The head of a recorded answer, for this request. */
-function headOf({ status, reason, answerFields, answer }: RecordedExchange, { method, keepAlive }: RequestHead): Buffer {
+function headOf(exchange: RecordedExchange, request: RequestHead): Buffer {
+  const { status, reason, answerFields, answer } = exchange;
+  const { keepAlive } = request;
   const lines = answerFields.map(([name, value]) => `${name}: ${value}\r\n`);
-  const hasBody = method !== "HEAD" && status !== 204 && status !== 304;
-  if (hasBody) lines.push(`Content-Length: ${answer.bytes}\r\n`);
+  if (hasBody(exchange, request)) lines.push(`Content-Length: ${answer.bytes}\r\n`);
   if (!keepAlive) lines.push("Connection: close\r\n");
   return Buffer.from(`HTTP/1.1 ${status} ${reason}\r\n${lines.join("")}\r\n`, "latin1");
 }

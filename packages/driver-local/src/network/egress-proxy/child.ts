@@ -6,8 +6,8 @@ import { hearReport, type ProxyReports } from "./reports.ts";
 /** Longest wait for the process to listen, and for an answer. */
 const READY_MS = 15_000;
 const ANSWER_MS = 5_000;
-/** Longest line that is read of it. */
-const MAX_LINE = 4096;
+/** Longest line that is read of it. A sandbox decides about the URL of a miss, which must not come near. */
+const MAX_LINE = 16 << 10;
 
 /** One process of the egress proxy (`packages/egress-proxy/src/protocol.ts`). */
 export interface ProxyChild {

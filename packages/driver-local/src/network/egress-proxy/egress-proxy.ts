@@ -89,7 +89,8 @@ export class EgressProxy {
     try {
       await child.ready;
       child.trust(trust?.());
-      for (const [sandbox, policy] of this.rules) await child.set(sandbox, policy);
+      // All at once: one whose recording takes long to be read through holds up no other sandbox.
+      await Promise.all([...this.rules].map(([sandbox, policy]) => child.set(sandbox, policy)));
     } catch (cause) {
       this.fail(cause);
     }

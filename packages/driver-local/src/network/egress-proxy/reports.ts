@@ -14,6 +14,8 @@ export interface ProxyReports {
   onStopped(id: string, reason: string): void;
 }
 
+const MAX_URL = 512;
+
 /** Gives on what the egress proxy reports of recordings. It parses what sandboxes send, so it is not trusted. */
 export function hearReport(message: Readonly<Record<string, unknown>>, reports: ProxyReports): void {
   const { address, method, url, isPassed, isIncomplete, recording, reason } = message;
@@ -23,7 +25,7 @@ export function hearReport(message: Readonly<Record<string, unknown>>, reports: 
     reports.onMiss({
       address,
       method: method.slice(0, 32),
-      url: url.slice(0, 2000),
+      url: url.slice(0, MAX_URL),
       isPassed: isPassed === true,
       isIncomplete: isIncomplete === true,
     });
