@@ -14,6 +14,8 @@ export interface ArchivedExchange {
 const OF_TRANSFER = /^(:.*|connection|keep-alive|transfer-encoding|trailer|content-length)$/i;
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,1024}$/;
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}$/;
+/** Longest URL, as long as a head may be. */
+const MAX_URL = 64 << 10;
 /** Characters beyond ISO 8859-1, which no field can have. */
 const NOT_OF_FIELDS = /[^\t\x20-\x7e\x80-\xff]/;
 
@@ -50,23 +52,20 @@ export function exchangeOfEntry(value: unknown): ArchivedExchange | undefined {
   return { exchange, body, answer: bytesOf(content) };
 }
 
-/** What stands before the content of an answer in an entry, and behind it; the content itself is written in pieces. */
-export function entryOf(
-  { at, tookMs, method, url, fields, body, digest, status, reason, answerFields, answer }: RecordedExchange,
-  sent: Buffer,
-) {
+/** What stands in an entry before the body of the request, between it and the content of the answer, and behind that; both are written in pieces. */
+export function entryOf({ at, tookMs, method, url, fields, body, digest, status, reason, answerFields, answer }: RecordedExchange) {
   const headers = (list: RecordedFields) => list.map(([name, value]) => ({ name, value }));
   const typeOf = (list: RecordedFields) => list.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "";
-  const { search } = new URL(url);
-  const queryString = [...new URLSearchParams(search)].map(([name, value]) => ({ name, value }));
+  // A sandbox can ask for what is no URL: by a Host that is no name.
+  const queryString = [...(URL.parse(url)?.searchParams ?? [])].map(([name, value]) => ({ name, value }));
   const common = { httpVersion: "HTTP/1.1", cookies: [], headersSize: -1 };
-  const postData = body.bytes > 0 && { postData: { mimeType: typeOf(fields), text: sent.toString("base64"), _encoding: "base64" } };
   const request = {
     ...{ method, url, ...common, headers: headers(fields), queryString, bodySize: body.bytes },
     ...(digest !== "" && { _digest: digest }),
-    ...postData,
   };
-  const first = { startedDateTime: new Date(at).toISOString(), time: tookMs, request };
+  const hasBody = body.bytes > 0;
+  const postData = { mimeType: typeOf(fields), _encoding: "base64" };
+  const first = { startedDateTime: new Date(at).toISOString(), time: tookMs };
   const response = {
     ...{ status, statusText: reason, ...common, headers: headers(answerFields), bodySize: answer.bytes },
     redirectURL: answerFields.find(([name]) => name.toLowerCase() === "location")?.[1] ?? "",
@@ -74,7 +73,8 @@ export function entryOf(
   const content = { size: answer.bytes, mimeType: typeOf(answerFields), encoding: "base64", _isRaw: true };
   const open = (value: object) => JSON.stringify(value).slice(0, -1);
   return {
-    before: `${open(first)},"response":${open(response)},"content":${open(content)},"text":"`,
+    before: `${open(first)},"request":${open(request)}${hasBody ? `,"postData":${open(postData)},"text":"` : ""}`,
+    between: `${hasBody ? `"}` : ""}},"response":${open(response)},"content":${open(content)},"text":"`,
     after: `"}},"cache":{},"timings":{"send":0,"wait":${tookMs},"receive":0}}`,
   };
 }
@@ -82,7 +82,7 @@ export function entryOf(
 const objectOf = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {});
 
 function urlOf(text: string): string | undefined {
-  const url = URL.parse(text);
+  const url = text.length > MAX_URL ? null : URL.parse(text);
   if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) return undefined;
   // As a proxy sees it: without a name, a fragment and the usual port.
   return `${url.protocol}//${url.host}${url.pathname}${url.search}`;

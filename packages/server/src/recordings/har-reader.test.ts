@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { AppError } from "@boxyard/core";
+import { isLinear } from "@boxyard/testkit";
 import { readHar } from "./har-reader.ts";
 
 async function* pieces(bytes: Buffer, size: (at: number) => number): AsyncGenerator<Uint8Array> {
@@ -53,6 +54,26 @@ test("refuses what is no archive", async () => {
     `${"[".repeat(2000)}`,
   ])
     await expect(all(text)).rejects.toMatchObject({ reason: "bad_har" });
+});
+
+test("an archive costs time by its length alone, whatever its texts are of", async () => {
+  const read = (length: number) => {
+    const bytes = Buffer.from(`{"log":{"entries":[{"a":"${"\\\\".repeat(length / 2)}"}]}}`);
+    return all(bytes, () => bytes.byteLength);
+  };
+  expect(await read(64)).toEqual([{ a: "\\".repeat(32) }]);
+  expect(await isLinear(read, 128 << 10)).toBe(true);
+}, 60_000);
+
+test("an entry that a parser would make much memory of is refused", async () => {
+  const entryOf = (rest: string) => `{"log":{"entries":[{"a":[${rest}1]}]}}`;
+  await expect(all(entryOf("[],".repeat(2 << 20)), () => 64 << 10)).rejects.toMatchObject({ reason: "bad_har" });
+  await expect(all(entryOf(" ".repeat(5 << 20)), () => 64 << 10)).rejects.toMatchObject({ reason: "bad_har" });
+  const text = "[],".repeat(2 << 20);
+  expect(await all(`{"log":{"entries":[{"a":"${text}"},{"a":"${text}"}]}}`, () => 64 << 10)).toEqual([{ a: text }, { a: text }]);
+  // Entry by entry.
+  const many = await all(`{"log":{"entries":[${`{"a":[${"1,".repeat(1 << 20)}1]},`.repeat(3)}{}]}}`, () => 64 << 10);
+  expect(many).toHaveLength(4);
 });
 
 test("damaged archives give entries or one error, and nothing else", async () => {

@@ -1,7 +1,10 @@
 import { AppError } from "@boxyard/core";
+import { ByteBuilder } from "@boxyard/http1";
 
 /** Longest text of one entry: its content is within it. */
 const MAX_ENTRY_BYTES = 96 << 20;
+/** Longest rest of an entry without its texts: a parser makes far more memory of brackets and commas than of texts. */
+const MAX_STRUCTURE_BYTES = 4 << 20;
 const MAX_KEY = 64;
 
 const QUOTE = 0x22;
@@ -42,19 +45,23 @@ class EntryFinder {
   /** Set within the array. */
   private isInEntries = false;
   private hasEntries = false;
-  private held: Buffer[] = [];
-  private heldBytes = 0;
+  private readonly held = new ByteBuilder();
+  /** Bytes of the entry that are in no text. */
+  private structureBytes = 0;
 
   push(bytes: Buffer): Buffer[] {
     const found: Buffer[] = [];
     /** Where the entry that goes on begins in these bytes; -1 outside of one. */
     let from = this.isInEntries && this.depth > KEY_DEPTH + 1 ? 0 : -1;
+    const quotes = new NextOf(bytes, QUOTE);
+    const slashes = new NextOf(bytes, BACKSLASH);
     for (let at = 0; at < bytes.byteLength; at++) {
       if (this.isInText && !this.isKey && !this.isEscaped) {
-        at = nextMark(bytes, at);
-        if (at < 0) break;
+        at = Math.min(quotes.from(at), slashes.from(at));
+        if (at === Number.POSITIVE_INFINITY) break;
       }
       const byte = bytes[at] as number;
+      if (!this.isInText) this.countStructure();
       if (this.isInText) this.textByte(byte);
       else if (byte === QUOTE) this.beginText();
       else if (OPEN.has(byte)) {
@@ -110,23 +117,39 @@ class EntryFinder {
 
   private take(last: Buffer): Buffer {
     this.hold(last);
-    const text = Buffer.concat(this.held);
-    this.held = [];
-    this.heldBytes = 0;
-    return text;
+    this.structureBytes = 0;
+    return this.held.take();
   }
 
   private hold(bytes: Buffer): void {
-    this.held.push(bytes);
-    this.heldBytes += bytes.byteLength;
-    if (this.heldBytes > MAX_ENTRY_BYTES) throw bad(`an entry has more than ${MAX_ENTRY_BYTES >> 20} MiB`);
+    if (this.held.byteLength + bytes.byteLength > MAX_ENTRY_BYTES) throw bad(`an entry has more than ${MAX_ENTRY_BYTES >> 20} MiB`);
+    this.held.append(bytes);
+  }
+
+  private countStructure(): void {
+    if (!this.isInEntries || this.depth <= KEY_DEPTH + 1) return;
+    this.structureBytes += 1;
+    if (this.structureBytes > MAX_STRUCTURE_BYTES)
+      throw bad(`an entry has more than ${MAX_STRUCTURE_BYTES >> 20} MiB beside its texts`);
   }
 }
 
-/** The next quote or backslash, from `at` on; -1 where there is none. */
-function nextMark(bytes: Buffer, at: number): number {
-  const quote = bytes.indexOf(QUOTE, at);
-  const end = quote < 0 ? bytes.byteLength : quote;
-  const slash = bytes.subarray(at, end).indexOf(BACKSLASH);
-  return slash >= 0 ? at + slash : quote;
+/** Finds a byte in others, from places that only grow: each byte is looked at once, however often it is asked. */
+class NextOf {
+  private readonly bytes: Buffer;
+  private readonly byte: number;
+  private found = -1;
+
+  constructor(bytes: Buffer, byte: number) {
+    this.bytes = bytes;
+    this.byte = byte;
+  }
+
+  /** The next one at `at` or behind it; infinity where there is none. */
+  from(at: number): number {
+    if (this.found >= at) return this.found;
+    const next = this.bytes.indexOf(this.byte, at);
+    this.found = next < 0 ? Number.POSITIVE_INFINITY : next;
+    return this.found;
+  }
 }

@@ -34,7 +34,13 @@ export interface RecordingLook extends RecordingRecord {
 export interface RecordingContent extends RecordingLook {
   readonly count: number;
   /** The newest, oldest first. */
-  readonly exchanges: readonly RecordedExchange[];
+  readonly exchanges: readonly ExchangeLook[];
+}
+
+/** An exchange without its heads and bodies. */
+export interface ExchangeLook extends Pick<RecordedExchange, "at" | "tookMs" | "method" | "url" | "status"> {
+  /** Of the answer. */
+  readonly bytes: number;
 }
 
 /**
@@ -95,7 +101,7 @@ export class NetworkRecordings {
   /** With its newest exchanges. Throws `not_found`. */
   async get(teamId: TeamId, name: string, limit: number): Promise<RecordingContent> {
     const record = await this.look(await this.named(teamId, name));
-    const exchanges: RecordedExchange[] = [];
+    const exchanges: ExchangeLook[] = [];
     let count = 0;
     let { incomplete } = record;
     await this.reading(record, async (file) => {
@@ -105,7 +111,8 @@ export class NetworkRecordings {
           continue;
         }
         count += 1;
-        exchanges.push(one.exchange);
+        const { at, tookMs, method, url, status, answer } = one.exchange;
+        exchanges.push({ at, tookMs, method, url, status, bytes: answer.bytes });
         if (exchanges.length > limit) exchanges.shift();
       }
     });
@@ -180,7 +187,12 @@ export class NetworkRecordings {
   }
 
   /** Adds the row of a recording whose files are there. Throws `already_exists`, reason `recording_exists`, and `resource_exhausted`. */
-  async add(record: RecordingRecord): Promise<void> {
+  addNew(record: RecordingRecord): Promise<void> {
+    // Not between the look for a name and the making of it for a sandbox.
+    return this.changes.run(record.teamId, () => this.add(record));
+  }
+
+  private async add(record: RecordingRecord): Promise<void> {
     const { store, limits } = this.parts;
     const outcome = await store.recordings.add(record, limits.most);
     if (outcome === "name_taken") throw nameTaken(record.name);

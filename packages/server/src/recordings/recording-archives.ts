@@ -20,14 +20,18 @@ export interface ImportedLook extends RecordingLook {
 
 /** Exports and imports that are under way: each reads or writes a file for as long as its client takes. */
 const MAX_ARCHIVES = 8;
+/** The same for imports, of which each may hold an entry and what is parsed of it. */
+const MAX_IMPORTS = 2;
 /** What base64 and the heads of an archive add to the bytes of a recording, at most. */
 const ARCHIVE_FACTOR = 2;
 const NOT_REMOVED = "a recording that was not imported whole could not be removed; the next start tries that again";
+const NOT_UNMARKED = "the mark of an import could not be removed from a recording that is whole";
 
 /** Recordings as archives of exchanges (HAR), out and in. */
 export class RecordingArchives {
   private readonly parts: RecordingArchivesParts;
   private underWay = 0;
+  private imports = 0;
 
   constructor(parts: RecordingArchivesParts) {
     this.parts = parts;
@@ -63,22 +67,25 @@ export class RecordingArchives {
   async import(teamId: TeamId, name: string, source: AsyncIterable<Uint8Array>): Promise<ImportedLook> {
     const { files, clock, recordings, logger } = this.parts;
     await recordings.mustBeFree(teamId, name);
-    const end = this.begin();
+    const end = this.beginImport();
     const record = newRecord(teamId, name, clock.now());
+    const notes = (message: string) => (err: unknown) => logger.warn({ err, recording: record.id }, message);
     try {
-      const { file, finish } = await files.beginImport(record.id);
       let done: { count: number; skipped: number };
       try {
-        done = await this.write(file, source);
-      } finally {
-        await file.close();
+        const file = await files.beginImport(record.id);
+        try {
+          done = await this.write(file, source);
+        } finally {
+          await file.close();
+        }
+        await recordings.addNew(record);
+      } catch (error) {
+        await files.remove(record.id).catch(notes(NOT_REMOVED));
+        throw error;
       }
-      await recordings.add(record);
-      await finish();
+      await files.endImport(record.id).catch(notes(NOT_UNMARKED));
       return { ...(await recordings.look(record)), ...done };
-    } catch (error) {
-      await files.remove(record.id).catch((undo: unknown) => logger.warn({ err: undo, recording: record.id }, NOT_REMOVED));
-      throw error;
     } finally {
       end();
     }
@@ -97,9 +104,10 @@ export class RecordingArchives {
       }
       const body = bodyIn(writer, found.body);
       const answer = bodyIn(writer, found.answer);
-      if (body && answer) writer.exchange({ ...found.exchange, body, answer });
+      const isKept = body !== undefined && answer !== undefined && writer.exchange({ ...found.exchange, body, answer });
       if (writer.stopped) break;
-      count += 1;
+      if (isKept) count += 1;
+      else skipped += 1;
       if (writer.isBehind) await writer.flush();
     }
     await writer.flush();
@@ -111,11 +119,18 @@ export class RecordingArchives {
     return { count, skipped };
   }
 
+  private beginImport(): () => void {
+    if (this.imports >= MAX_IMPORTS) throw tooMany(MAX_IMPORTS, "imports");
+    const end = this.begin();
+    this.imports += 1;
+    return () => {
+      this.imports -= 1;
+      end();
+    };
+  }
+
   private begin(): () => void {
-    if (this.underWay >= MAX_ARCHIVES) {
-      const advice = "exports and imports of recordings are under way; try again later";
-      throw limitMet({ limit: "recordingArchives", value: MAX_ARCHIVES, of: "server", reason: "too_many_archives", advice });
-    }
+    if (this.underWay >= MAX_ARCHIVES) throw tooMany(MAX_ARCHIVES, "exports and imports");
     this.underWay += 1;
     let isOver = false;
     return () => {
@@ -124,6 +139,12 @@ export class RecordingArchives {
     };
   }
 }
+
+const tooMany = (value: number, what: string) =>
+  limitMet({
+    ...{ limit: "recordingArchives", value, of: "server", reason: "too_many_archives" },
+    advice: `${what} of recordings are under way; try again later`,
+  });
 
 function bodyIn(writer: RecordingWriter, content: Buffer) {
   const body = new BodyWriter(writer);

@@ -34,19 +34,23 @@ export class RecordingFiles {
     await chown(path, PROXY_USER, PROXY_USER);
   }
 
-  /** Opens the new file of a recording that is imported; `finish` says that it is whole. */
-  async beginImport(id: string): Promise<{ readonly file: FileHandle; finish(): Promise<void> }> {
+  /** Opens the new file of a recording that is imported, which the proxy may open from now on: nobody has told it the name. */
+  async beginImport(id: string): Promise<FileHandle> {
     await this.makeDirectory(id);
-    const mark = join(this.directory, id, IMPORTING);
-    await writeFile(mark, "", { mode: 0o600 });
+    await writeFile(this.markOf(id), "", { mode: 0o600 });
     const file = await open(this.framesOf(id), "wx+", 0o600);
-    return {
-      file,
-      finish: async () => {
-        await chown(this.framesOf(id), PROXY_USER, PROXY_USER);
-        await rm(mark);
-      },
-    };
+    try {
+      await file.chown(PROXY_USER, PROXY_USER);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    return file;
+  }
+
+  /** Says that a recording is whole which was imported and has its row. A mark that stays removes nothing while the row is there. */
+  async endImport(id: string): Promise<void> {
+    await rm(this.markOf(id), { force: true });
   }
 
   read(id: string): Promise<FileHandle> {
@@ -68,8 +72,12 @@ export class RecordingFiles {
     const names = await readdir(this.directory).catch(() => []);
     const ids = names.filter((name) => ID.test(name));
     return Promise.all(
-      ids.map(async (id) => ({ id, isWhole: (await stat(join(this.directory, id, IMPORTING)).catch(() => undefined)) === undefined })),
+      ids.map(async (id) => ({ id, isWhole: (await stat(this.markOf(id)).catch(() => undefined)) === undefined })),
     );
+  }
+
+  private markOf(id: string): string {
+    return join(this.directory, id, IMPORTING);
   }
 
   private framesOf(id: string): string {

@@ -1,7 +1,6 @@
-import type { RecordedExchange } from "@boxyard/driver/recordings";
 import { type Recording, type RecordingDetail, routes } from "@boxyard/spec/platform";
 import type { Credentials } from "../../keys/credentials.ts";
-import type { NetworkRecordings, RecordingLook } from "../../recordings/network-recordings.ts";
+import type { ExchangeLook, NetworkRecordings, RecordingLook } from "../../recordings/network-recordings.ts";
 import type { RecordingArchives } from "../../recordings/recording-archives.ts";
 import type { Observations } from "../../sandboxes/observations.ts";
 import { json, noContent } from "../responses.ts";
@@ -59,8 +58,8 @@ function present({ id, name, createdAt, changedAt, bytes, incomplete }: Recordin
   };
 }
 
-const presentExchange = ({ at, method, url, status, answer, tookMs }: RecordedExchange): RecordingDetail["exchanges"][number] => ({
-  ...{ timestamp: iso(at), method, url, status, sizeBytes: answer.bytes, durationMs: tookMs },
+const presentExchange = ({ at, method, url, status, bytes, tookMs }: ExchangeLook): RecordingDetail["exchanges"][number] => ({
+  ...{ timestamp: iso(at), method, url, status, sizeBytes: bytes, durationMs: tookMs },
 });
 
 export function mountRecordings(app: Api, services: RecordingServices): void {

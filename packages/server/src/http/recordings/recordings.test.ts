@@ -23,15 +23,18 @@ const harOf = (name: string, headers: Record<string, string> = { "X-API-Key": s.
 const directory = () => `${s.config.dataDir}/recordings`;
 
 /** Does what the egress proxy does: keeps an exchange. */
-async function keep(id: string, url: string, answer: Uint8Array, head: object = {}): Promise<void> {
+async function keep(id: string, url: string, answer: Uint8Array, head: object = {}, request?: Uint8Array): Promise<void> {
   const file = await open(`${directory()}/${id}/frames`, "r+");
   const { size } = await file.stat();
   const writer = new RecordingWriter(file, { end: size, exchanges: 0, maxBytes: 1 << 20, maxExchanges: 100 }, () => {});
+  const sent = new BodyWriter(writer);
+  if (request) sent.push(request);
+  const nothing = { bytes: 0, pieces: [] };
+  const asked = sent.end() ?? nothing;
   const body = new BodyWriter(writer);
   body.push(answer);
-  const nothing = { bytes: 0, pieces: [] };
   writer.exchange({
-    ...{ at: 1_700_000_000_000, tookMs: 7, method: "GET", url, fields: [["Accept", "*/*"]], body: nothing, digest: "" },
+    ...{ at: 1_700_000_000_000, tookMs: 7, method: "GET", url, fields: [["Accept", "*/*"]], body: asked, digest: "" },
     ...{ status: 200, reason: "OK", answerFields: [["Content-Type", "text/plain"]], ...head },
     answer: body.end() ?? nothing,
   });
@@ -151,6 +154,29 @@ test("an archive of it is one that programs read, and becomes the same recording
   expect([imported.status, await imported.json()]).toEqual([201, expect.objectContaining({ name: "copy", count: 2, skipped: 0 })]);
   expect(await (await harOf("copy")).text()).toBe(har);
   expect((await send("copy", har)).status).toBe(409);
+});
+
+test("an archive has the whole body of a request, and an exchange whose Host is no name spoils none", async () => {
+  const id = useOf(await recorded({ record: "run" }))?.id as string;
+  const sent = crypto.getRandomValues(new Uint8Array(200_000));
+  const digest = new Bun.CryptoHasher("sha256").update(sent).digest("hex");
+  await keep(id, "https://a.example/", Buffer.from("one"), { method: "POST", digest }, sent);
+  for (const url of ["http://%zz/", "http:///"]) await keep(id, url, Buffer.from("two"));
+  const har = await (await harOf("run")).text();
+  const { entries } = JSON.parse(har).log;
+  expect(entries.map(({ request }: { request: { url: string } }) => request.url)).toEqual(["https://a.example/", "http://%zz/", "http:///"]);
+  expect(Buffer.from(entries[0].request.postData.text, "base64").equals(Buffer.from(sent))).toBe(true);
+  expect(await (await send("copy", har)).json()).toMatchObject({ count: 1, skipped: 2 });
+  const copy = JSON.parse(await (await harOf("copy")).text()).log.entries;
+  expect(copy).toEqual([entries[0]]);
+});
+
+test("an import takes no exchange that nobody could read again, and counts it", async () => {
+  const { request } = entry({});
+  const long = { ...request, url: `https://b.example/${"x".repeat(200_000)}` };
+  const answer = await send("long", JSON.stringify({ log: { entries: [entry({ text: "a" }), entry({}, { request: long }), entry({ text: "b" })] } }));
+  expect(await answer.json()).toMatchObject({ count: 2, skipped: 1 });
+  expect((await s.call("GET", "/boxyard/recordings/long")).body).toMatchObject({ count: 2 });
 });
 
 test("an archive that is not one, or too large, makes nothing", async () => {
