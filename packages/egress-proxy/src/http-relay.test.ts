@@ -22,8 +22,12 @@ function setUp() {
       return !state.serverTakes;
     },
     write: () => state.serverTakes,
-    pause: () => void (state.isServerPaused = true),
-    resume: () => void (state.isServerPaused = false),
+    pause() {
+      state.isServerPaused = true;
+    },
+    resume() {
+      state.isServerPaused = false;
+    },
     destroy() {},
   };
   const client = {
@@ -33,8 +37,12 @@ function setUp() {
       },
     },
     write: () => state.clientTakes,
-    pauseBody: () => void (state.isClientPaused = true),
-    resumeBody: () => void (state.isClientPaused = false),
+    pauseBody() {
+      state.isClientPaused = true;
+    },
+    resumeBody() {
+      state.isClientPaused = false;
+    },
     abort() {},
     endResponse() {},
   } as unknown as ClientConnection;

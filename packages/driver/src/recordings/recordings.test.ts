@@ -255,7 +255,11 @@ test("frames with right checksums and wrong content are left out, and are never 
     const frames = [{ ...right, ...change }, right].map((one) => frameOf(FRAME.exchange, Buffer.from(JSON.stringify(one))));
     const file = await newFile(Buffer.concat([FIRST_LINE, ...frames]));
     const { found, end } = await readAll(file);
-    expect([change, found.map((one) => one.kind === "exchange" && one.exchange), end]).toEqual([change, [right], (await file.stat()).size] as never);
+    expect([change, found.map((one) => one.kind === "exchange" && one.exchange), end]).toEqual([
+      change,
+      [right],
+      (await file.stat()).size,
+    ] as never);
     const { writer, stops } = writerOf(await newFile());
     expect([change, writer.exchange({ ...right, ...change } as RecordedExchange), stops]).toEqual([change, false, []]);
   }

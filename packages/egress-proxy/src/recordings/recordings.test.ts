@@ -9,7 +9,7 @@ import { eventually } from "@boxyard/testkit";
 import { formsOf } from "../masker.ts";
 import { ExchangeRecorder } from "./exchange-recorder.ts";
 import { codingsOf } from "./recording-index.ts";
-import { type RecordingUser, Recordings } from "./recordings.ts";
+import { Recordings, type RecordingUser } from "./recordings.ts";
 import { ReplayExchange } from "./replay-exchange.ts";
 
 const ADDRESS = "10.208.0.16";
@@ -175,7 +175,11 @@ test("an answer that may have no body is sent without the one that an archive ga
   ] as const) {
     const request = parseRequestHead(`GET ${path} HTTP/1.1\r\nHost: a.example\r\nIf-None-Match: "x"`);
     const { client, text, hasEnded } = fakeClient();
-    new ReplayExchange({ recordings, user: reader, address: ADDRESS, origin: ORIGIN, forms: [], pass: undefined }, request, client).onBodyEnd();
+    new ReplayExchange(
+      { recordings, user: reader, address: ADDRESS, origin: ORIGIN, forms: [], pass: undefined },
+      request,
+      client,
+    ).onBodyEnd();
     await eventually("it is answered", hasEnded);
     expect(text()).toBe(answer);
   }
@@ -187,7 +191,14 @@ test("the bodies that wait for an answer of the recording have one share of memo
   const user = await userOf(recordings, { ...newRecording(), mode: "replay" });
   const over: (() => void)[] = [];
   let passed = 0;
-  const exchange: Exchange = { onBody: (bytes) => void (passed += bytes.byteLength), onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
+  const exchange: Exchange = {
+    onBody(bytes) {
+      passed += bytes.byteLength;
+    },
+    onBodyEnd() {},
+    onClientDrain() {},
+    onClientClosed() {},
+  };
   const pass = (onOver: () => void) => {
     over.push(onOver);
     return exchange;

@@ -1,6 +1,14 @@
 import { createHash } from "node:crypto";
 import type { RecordedExchange } from "@boxyard/driver/recordings";
-import { ByteBuilder, ChunkedDecoder, type ClientConnection, type Exchange, ownResponse, type RequestHead, wantsContinue } from "@boxyard/http1";
+import {
+  ByteBuilder,
+  ChunkedDecoder,
+  type ClientConnection,
+  type Exchange,
+  ownResponse,
+  type RequestHead,
+  wantsContinue,
+} from "@boxyard/http1";
 import { type Origin, urlOf } from "./kept-request.ts";
 import type { Played } from "./open-recording.ts";
 import type { Wish } from "./recording-index.ts";

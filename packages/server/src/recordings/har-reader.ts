@@ -129,8 +129,7 @@ class EntryFinder {
   private countStructure(): void {
     if (!this.isInEntries || this.depth <= KEY_DEPTH + 1) return;
     this.structureBytes += 1;
-    if (this.structureBytes > MAX_STRUCTURE_BYTES)
-      throw bad(`an entry has more than ${MAX_STRUCTURE_BYTES >> 20} MiB beside its texts`);
+    if (this.structureBytes > MAX_STRUCTURE_BYTES) throw bad(`an entry has more than ${MAX_STRUCTURE_BYTES >> 20} MiB beside its texts`);
   }
 }
 

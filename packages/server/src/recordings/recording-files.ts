@@ -71,9 +71,7 @@ export class RecordingFiles {
   async list(): Promise<{ readonly id: string; readonly isWhole: boolean }[]> {
     const names = await readdir(this.directory).catch(() => []);
     const ids = names.filter((name) => ID.test(name));
-    return Promise.all(
-      ids.map(async (id) => ({ id, isWhole: (await stat(this.markOf(id)).catch(() => undefined)) === undefined })),
-    );
+    return Promise.all(ids.map(async (id) => ({ id, isWhole: (await stat(this.markOf(id)).catch(() => undefined)) === undefined })));
   }
 
   private markOf(id: string): string {

@@ -8,7 +8,14 @@ import type { ReplayMiss } from "./reports.ts";
 const PROGRAM = 'printf "%s\\n%s" "$1" "$2"; read -r line; printf "%s\\n" "$3"; while read -r line; do :; done';
 
 test("a sandbox cannot end the proxy by the longest request that a recording does not have", async () => {
-  const miss = { type: "miss", address: "10.208.0.16", method: "M".repeat(32), url: "\\".repeat(2000), isPassed: false, isIncomplete: false };
+  const miss = {
+    type: "miss",
+    address: "10.208.0.16",
+    method: "M".repeat(32),
+    url: "\\".repeat(2000),
+    isPassed: false,
+    isIncomplete: false,
+  };
   const line = JSON.stringify(miss);
   // It comes in two parts, as a pipe gives it that is read while it is written.
   const command = ["/bin/sh", "-c", PROGRAM, "sh", '{"type":"ready"}', line.slice(0, -1), line.slice(-1)];

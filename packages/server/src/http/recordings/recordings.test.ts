@@ -164,7 +164,11 @@ test("an archive has the whole body of a request, and an exchange whose Host is 
   for (const url of ["http://%zz/", "http:///"]) await keep(id, url, Buffer.from("two"));
   const har = await (await harOf("run")).text();
   const { entries } = JSON.parse(har).log;
-  expect(entries.map(({ request }: { request: { url: string } }) => request.url)).toEqual(["https://a.example/", "http://%zz/", "http:///"]);
+  expect(entries.map(({ request }: { request: { url: string } }) => request.url)).toEqual([
+    "https://a.example/",
+    "http://%zz/",
+    "http:///",
+  ]);
   expect(Buffer.from(entries[0].request.postData.text, "base64").equals(Buffer.from(sent))).toBe(true);
   expect(await (await send("copy", har)).json()).toMatchObject({ count: 1, skipped: 2 });
   const copy = JSON.parse(await (await harOf("copy")).text()).log.entries;
@@ -174,7 +178,10 @@ test("an archive has the whole body of a request, and an exchange whose Host is 
 test("an import takes no exchange that nobody could read again, and counts it", async () => {
   const { request } = entry({});
   const long = { ...request, url: `https://b.example/${"x".repeat(200_000)}` };
-  const answer = await send("long", JSON.stringify({ log: { entries: [entry({ text: "a" }), entry({}, { request: long }), entry({ text: "b" })] } }));
+  const answer = await send(
+    "long",
+    JSON.stringify({ log: { entries: [entry({ text: "a" }), entry({}, { request: long }), entry({ text: "b" })] } }),
+  );
   expect(await answer.json()).toMatchObject({ count: 2, skipped: 1 });
   expect((await s.call("GET", "/boxyard/recordings/long")).body).toMatchObject({ count: 2 });
 });
