@@ -24,15 +24,15 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
     throw new AppError("failed_precondition", `${dataDir} is not set up: run 'boxyard setup'`, { reason: "not_set_up" });
   }
   const guest = guestDirectory(dataDir);
-  const storage = await openPool(dataDir, config.reserve);
-  await sweepMaking(dataDir);
-  const networks = await openNetworkOf(config, facts);
-  let forkServer: ForkServer | undefined;
+  const forkServer = new ForkServer(forkServerFile(dataDir), (why) => {
+    const what = why === "hung" ? "did not answer and was killed" : "has ended";
+    config.logger.warn(`the fork server ${what}; what was under way fails, and the next sandbox starts another`);
+  });
+  let networks: SandboxNetworks | undefined;
   try {
-    forkServer = new ForkServer(forkServerFile(dataDir), (why) => {
-      const what = why === "hung" ? "did not answer and was killed" : "has ended";
-      config.logger.warn(`the fork server ${what}; what was under way fails, and the next sandbox starts another`);
-    });
+    const storage = await openPool(dataDir, config.reserve, forkServer);
+    await sweepMaking(dataDir);
+    networks = await openNetworkOf(config, facts);
     const driver = assembleDriver(config, {
       instance: facts.instance,
       guestDirectory: guest,
@@ -44,8 +44,8 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
     if (!isPoolReadOnly(dataDir)) await driver.undoUnfinished();
     return driver;
   } catch (error) {
-    forkServer?.close();
-    await networks.close();
+    forkServer.close();
+    await networks?.close();
     throw error;
   }
 }

@@ -141,8 +141,7 @@ test("on a full disk writes fail, doctor names the reason, and writes work again
   await eventually(
     "it can write again",
     async () => (await exec(address, `set -e; ${write(900)}; echo all of it`)).output.includes("all of it"),
-    {
-      withinMs: 60_000,
-    },
+    // Another program of the machine may write too; each attempt writes 900 MiB.
+    { withinMs: 150_000 },
   );
-});
+}, 300_000);

@@ -19,11 +19,14 @@ import { importLayer, LayerStore } from "../images/index.ts";
 import type { PoolStorage } from "../parts.ts";
 import { runtimeStateIn } from "../state/state-mount.ts";
 import { createSubvolume, destroySubvolume, filesystemId, subvolumeId } from "../sys/btrfs.ts";
+import { type ChildProgram, ForkServer } from "../sys/fork-server/index.ts";
 import { getxattr, mount, umount2 } from "../sys/libc.ts";
 import { findLoop } from "../sys/loop.ts";
 import { runCommand } from "../sys/run.ts";
+import { buildHelper } from "../testing/build-helper.ts";
 import { isPoolMounted, makePoolImage, mountPool, openPool, poolPaths, quotaMode } from "./index.ts";
 import { BASE_SEED, InodeSeeds, SEED_STEP } from "./inode-seeds.ts";
+import { type Aside, snapshotAside } from "./ready-disks.ts";
 
 const MIB = 1024 ** 2;
 const dataDir = mkdtempSync(join(tmpdir(), "boxyard-pool-"));
@@ -177,6 +180,33 @@ test("a pool whose seeds were made at larger steps goes on from them", async () 
   expect(statSync(`${await seeds.get(2)}/hold`).ino).toBe(2 * SEED_STEP - 1);
   expect(seedNumbers()).toEqual([1, 2, 4, 5, 6].map((seed) => seed * SEED_STEP));
 }, 30_000);
+
+test("a snapshot is made by a child of the fork server, and its failure is the kernel's", async () => {
+  const forkServer = new ForkServer(buildHelper("fork-server"));
+  const [source, parent] = [join(pool.root, "making", "source"), join(pool.root, "making")];
+  const results: string[] = [];
+  const aside: Aside = {
+    run: (program: ChildProgram) => {
+      const done = forkServer.run(program);
+      void done.then(
+        () => results.push("done"),
+        () => results.push("failed"),
+      );
+      return done;
+    },
+  };
+  try {
+    createSubvolume(parent, "source");
+    writeFileSync(join(source, "file"), "same");
+    await snapshotAside(aside, source, parent, "copy");
+    expect([results, readFileSync(join(parent, "copy", "file"), "utf8")]).toEqual([["done"], "same"]);
+    expect(await refusal(snapshotAside(aside, source, parent, "copy"))).toMatchObject({ code: "EEXIST" });
+    expect(results).toEqual(["done", "failed"]);
+  } finally {
+    forkServer.close();
+    for (const name of ["source", "copy"]) if (existsSync(join(parent, name))) destroySubvolume(parent, name);
+  }
+});
 
 test("the qgroup of a deleted volume is removed", async () => {
   const path = await pool.createDisk("iq", 16 * MIB);

@@ -20,16 +20,16 @@ import { BASE_SEED, InodeSeeds, seedAbove } from "./inode-seeds.ts";
 import { isPoolReadOnly, isReadOnly, mountPool, unmountPool } from "./mount.ts";
 import { checkMounted } from "./mounted.ts";
 import { digestHex, diskName, poolPaths } from "./paths.ts";
-import { ReadyDisks, snapshotAside } from "./ready-disks.ts";
+import { type Aside, ReadyDisks, snapshotAside } from "./ready-disks.ts";
 import { growthIn, roomIn } from "./room.ts";
 
 /** Limit of a volume that is full already: room for the few small files of a start. */
 const LEAST_BYTES = 1 << 20;
 
 /** Mounts the pool of `dataDir` (or uses the mounted one) and removes qgroups that older kernels keep. */
-export async function openPool(dataDir: string, reserve: Reserve = {}): Promise<PoolStorage> {
+export async function openPool(dataDir: string, reserve: Reserve = {}, aside?: Aside): Promise<PoolStorage> {
   await mountPool(dataDir);
-  const pool = new BtrfsPool(dataDir, reserve);
+  const pool = new BtrfsPool(dataDir, reserve, aside);
   if (!isPoolReadOnly(dataDir)) await pool.tidy();
   return pool;
 }
@@ -43,6 +43,7 @@ class BtrfsPool implements PoolStorage {
   readonly userVolumesRoot: string;
   private readonly dataDir: string;
   private readonly reserve: Reserve;
+  private readonly aside: Aside | undefined;
   private readonly disksRoot: string;
   private readonly making: string;
   private readonly qgroups: string;
@@ -51,11 +52,12 @@ class BtrfsPool implements PoolStorage {
   private guard: GrowthGuard | undefined;
   private ahead: AllocateAhead | undefined;
 
-  constructor(dataDir: string, reserve: Reserve) {
+  constructor(dataDir: string, reserve: Reserve, aside: Aside | undefined) {
     this.dataDir = dataDir;
     this.reserve = reserve;
+    this.aside = aside;
     this.seeds = new InodeSeeds(dataDir);
-    this.ready = new ReadyDisks(poolPaths(dataDir).readyDisks, this.seeds);
+    this.ready = new ReadyDisks(poolPaths(dataDir).readyDisks, this.seeds, aside);
     this.root = poolPaths(dataDir).root;
     this.layersRoot = `${this.root}/layers`;
     this.generationsRoot = poolPaths(dataDir).generations;
@@ -110,7 +112,7 @@ class BtrfsPool implements PoolStorage {
 
   async cloneTree(source: string, parent: string, name: string, { heldBytes, limitBytes }: CloneSize): Promise<number> {
     return this.withLimit(limitBytes, async (limit) => {
-      await snapshotAside(source, parent, name);
+      await snapshotAside(this.aside, source, parent, name);
       const path = `${parent}/${name}`;
       const baseBytes = Math.max(0, heldBytes - this.usageOf(path));
       setQgroupLimit(this.root, subvolumeId(path), Math.min(limit, Math.max(LEAST_BYTES, limitBytes - baseBytes)));

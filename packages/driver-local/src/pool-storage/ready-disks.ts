@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { AppError, type Clock, later, systemClock } from "@boxyard/core";
-import { snapshotSubvolume } from "../sys/btrfs.ts";
-import { hasErrno } from "../sys/libc.ts";
-import { runCommand } from "../sys/run.ts";
+import { snapshotCall, snapshotSubvolume } from "../sys/btrfs.ts";
+import { ChildProgram, type ForkServer } from "../sys/fork-server/index.ts";
+import { AT_FDCWD, hasErrno, O } from "../sys/libc.ts";
 import { dropHold } from "./from-seed.ts";
 import type { InodeSeeds } from "./inode-seeds.ts";
 
@@ -13,6 +13,9 @@ const FEW = 4;
 /** Making one takes some milliseconds of CPU time, which a create that has just begun should not lose. */
 const IDLE_MS = 1_000;
 
+/** What makes snapshots in a process of its own. */
+export type Aside = Pick<ForkServer, "run">;
+
 /**
  * Snapshots of seeds that are ready to become disks. The kernel makes a snapshot only after all written data is on the disk, which takes from
  * one millisecond to many. No create should wait for that, and above all not the server's only thread.
@@ -20,14 +23,16 @@ const IDLE_MS = 1_000;
 export class ReadyDisks {
   private readonly directory: string;
   private readonly seeds: InodeSeeds;
+  private readonly aside: Aside | undefined;
   private readonly filling = new Map<number, Promise<void>>();
   private readonly waiting = new Map<number, () => void>();
   private readonly clock: Clock;
   private closed = false;
 
-  constructor(directory: string, seeds: InodeSeeds, clock: Clock = systemClock) {
+  constructor(directory: string, seeds: InodeSeeds, aside?: Aside, clock: Clock = systemClock) {
     this.directory = directory;
     this.seeds = seeds;
+    this.aside = aside;
     this.clock = clock;
   }
 
@@ -90,7 +95,7 @@ export class ReadyDisks {
     const source = await this.seeds.get(seed);
     mkdirSync(this.directory, { recursive: true, mode: 0o700 });
     const name = `${seed}-${crypto.randomUUID()}`;
-    await snapshotAside(source, this.directory, name);
+    await snapshotAside(this.aside, source, this.directory, name);
   }
 
   private namesFor(seed: number): string[] {
@@ -98,10 +103,19 @@ export class ReadyDisks {
   }
 }
 
-/** Makes `parent/name` a snapshot of a subvolume, in a child process, so that the server goes on meanwhile. */
-export async function snapshotAside(source: string, parent: string, name: string): Promise<void> {
+/**
+ * Makes `parent/name` a snapshot of a subvolume, in a child of the fork server, so that the server goes on meanwhile: each create needs one, and a `btrfs`
+ * process takes ten times the CPU time. Here, where there is no fork server, or when that fails.
+ */
+export async function snapshotAside(aside: Aside | undefined, source: string, parent: string, name: string): Promise<void> {
+  if (!aside) return snapshotSubvolume(source, parent, name);
+  const program = new ChildProgram();
+  const open = (path: string) => program.call("openat", [AT_FDCWD, path, O.RDONLY | O.DIRECTORY | O.CLOEXEC, 0], path);
+  const { request, argument } = snapshotCall(name);
+  program.store(argument, 0, open(source));
+  program.call("ioctl", [open(parent), request, argument], `snapshot ${source} to ${parent}/${name}`);
   try {
-    await runCommand(["btrfs", "subvolume", "snapshot", source, `${parent}/${name}`]);
+    await aside.run(program);
   } catch {
     // This fails too, with the kernel's error.
     snapshotSubvolume(source, parent, name);

@@ -66,6 +66,12 @@ export function snapshotSubvolume(source: string, parent: string, name: string, 
   });
 }
 
+/**
+ * The call of `snapshotSubvolume`, for a program of the fork server: the number of the ioctl for the parent's descriptor, and its argument, whose first
+ * word is to be the source's descriptor.
+ */
+export const snapshotCall = (name: string) => ({ request: IOC.SNAP_CREATE_V2, argument: new BigUint64Array(volArgs(name).buffer) });
+
 /** Deletes the subvolume `parent/name`; its blocks are freed in the background. ENOENT when there is none. */
 export function destroySubvolume(parent: string, name: string): void {
   const args = new Uint8Array(volArgs(name).buffer);
