@@ -116,6 +116,8 @@ test("every operation of a real sandbox answers as the agent's document says", a
     type: "application/connect+json",
     headers: { "Connect-Timeout-Ms": "300" },
   });
+  await call("get /boxyard/archive", { query: "?path=d" });
+  expect(await call("get /boxyard/archive", { query: "?path=nowhere" })).toMatchObject({ code: 404 });
   await rpc("filesystem.Filesystem/Remove", { path: "d" });
 
   const stranger = caller(document, sandbox.id, undefined);
