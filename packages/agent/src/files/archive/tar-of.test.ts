@@ -55,6 +55,19 @@ test("a file that becomes shorter, or a directory that goes away, while it is se
   expect(result).toBe("3000000\n  \\0\na");
 });
 
+test("a directory that becomes a link while others are sent is not followed", async () => {
+  const from = join(work, "in");
+  for (const name of ["in/a", "in/z", "other"]) mkdirSync(join(work, name), { recursive: true });
+  writeFileSync(join(from, "a", "large"), Buffer.alloc(3_000_000, "a"));
+  writeFileSync(join(work, "other", "secret"), "secret");
+  const result = await unpacked(from, "find top | sort", (chunk) => {
+    if (chunk !== 1) return;
+    rmSync(join(from, "z"), { recursive: true });
+    symlinkSync("../other", join(from, "z"));
+  });
+  expect(result).toBe("top\ntop/a\ntop/a/large");
+});
+
 test("a directory that is a link is the directory that it leads to; links in it are not followed", async () => {
   mkdirSync(join(work, "in"));
   writeFileSync(join(work, "in", "f"), "f");

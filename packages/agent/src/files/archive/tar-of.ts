@@ -28,7 +28,8 @@ export async function* tarOf(directory: string, name: string): AsyncGenerator<By
   const left: Place[] = [{ path: Buffer.from(directory), name }];
   for (let place = left.pop(); place; place = left.pop()) {
     const found = described(place.path, place.path.equals(Buffer.from(directory)));
-    if (!found) continue;
+    // It may have become a link since its directory was read, and links are not followed.
+    if (!found?.isDirectory()) continue;
     if (place.name !== "") gathered.add(...tarEntry({ ...factsOf(found), name: `${place.name}/`, size: 0, type: "directory" }));
     const below: Place[] = [];
     for (const entry of await namesIn(place.path)) {
