@@ -7,7 +7,7 @@ import type { CliContext } from "../context.ts";
 import { EXIT } from "../errors.ts";
 import { whileShown } from "../output/progress.ts";
 import { table } from "../output/table.ts";
-import { minuteOf } from "../output/units.ts";
+import { bytes, minuteOf } from "../output/units.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 import { namesOf, STATE_REQUEST_MS } from "./sandbox-actions.ts";
 
@@ -66,8 +66,11 @@ async function list({ sandbox, name, json }: ListOptions, context: CliContext): 
   for await (const info of Sandboxes.listSnapshots({ ...target, sandboxId, name })) found.push(info);
   if (json) return context.output.json(found);
   if (found.length === 0) return context.output.note("no snapshots");
-  const rows = found.map(({ snapshotId, names, deleteAt }) => [snapshotId, names.join(" ") || "-", minuteOf(deleteAt)]);
-  await context.output.line(table([["SNAPSHOT", "NAMES", "DELETED AT"], ...rows]));
+  const rows = found.map(({ snapshotId, names, sandboxId, createdAt, sizeBytes, deleteAt }) => [
+    ...[snapshotId, names.join(" ") || "-", sandboxId ?? "-", minuteOf(createdAt)],
+    ...[sizeBytes === undefined ? "-" : bytes(sizeBytes), minuteOf(deleteAt)],
+  ]);
+  await context.output.line(table([["SNAPSHOT", "NAMES", "OF SANDBOX", "CREATED AT", "SIZE", "DELETED AT"], ...rows]));
 }
 
 async function remove(ids: readonly string[], context: CliContext): Promise<void> {

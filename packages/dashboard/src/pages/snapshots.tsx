@@ -1,11 +1,12 @@
 import type { SnapshotInfo } from "@boxyard/spec/platform-types";
 import { useState } from "preact/hooks";
 import { listSnapshots, templates } from "../lib/api.ts";
-import { fullTime } from "../lib/format.ts";
+import { bytes, fullTime, shortTime } from "../lib/format.ts";
 import { useResource } from "../lib/resource.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy.tsx";
 import { FormDialog } from "../ui/dialog.tsx";
+import { Link } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Loaded } from "../ui/state.tsx";
 import { Table } from "../ui/table.tsx";
@@ -40,6 +41,21 @@ export function SnapshotsPage() {
                       <CopyButton text={snapshotID} what="the id" />
                     </span>
                   ),
+                },
+                {
+                  name: "Of the sandbox",
+                  cell: ({ sandboxID }) => (
+                    <Link to={`/sandboxes/${sandboxID}`} class="mono">
+                      {sandboxID}
+                    </Link>
+                  ),
+                  wideOnly: true,
+                },
+                { name: "Size", cell: ({ sizeBytes }) => (sizeBytes === undefined ? "" : bytes(sizeBytes)), isNumber: true },
+                {
+                  name: "Made",
+                  cell: ({ createdAt }) => <span title={fullTime(createdAt)}>{shortTime(createdAt)}</span>,
+                  wideOnly: true,
                 },
                 { name: "Deleted by a rule", cell: ({ deleteAt }) => (deleteAt ? fullTime(deleteAt) : "no"), wideOnly: true },
                 {

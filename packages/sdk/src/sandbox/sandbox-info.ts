@@ -82,6 +82,11 @@ export interface SnapshotInfo {
   readonly snapshotId: string;
   /** Full names; empty if the snapshot has no name. */
   readonly names: readonly string[];
+  /** The sandbox that it was made of, which may have ended. This and the next are absent in answers of servers of earlier versions. */
+  readonly sandboxId?: string;
+  readonly createdAt?: Date;
+  /** What it holds of memory and disk beside the layers of its template; absent where that is not known. */
+  readonly sizeBytes?: number;
   /** When a rule of retention deletes it. */
   readonly deleteAt?: Date;
   /** Volumes of its sandbox, whose files it does not keep: a rollback to it leaves them as they are then. Absent without. */
@@ -114,7 +119,17 @@ export function accessFromJson(value: unknown): SandboxAccess {
 export function snapshotFromJson(value: unknown): SnapshotInfo {
   const json = unchecked<wire.SnapshotInfo>(value);
   const snapshotId = required(text(json.snapshotID), "snapshotID");
-  return { snapshotId, names: texts(json.names), ...dateOf("deleteAt", json.deleteAt), ...volumesOf(json) };
+  const sandboxId = text(json.sandboxID);
+  const { sizeBytes } = json;
+  return {
+    snapshotId,
+    names: texts(json.names),
+    ...(sandboxId !== undefined && { sandboxId }),
+    ...dateOf("createdAt", json.createdAt),
+    ...(typeof sizeBytes === "number" && { sizeBytes }),
+    ...dateOf("deleteAt", json.deleteAt),
+    ...volumesOf(json),
+  };
 }
 
 export const rollbackFromJson = (value: unknown): RollbackResult => ({

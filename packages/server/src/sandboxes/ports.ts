@@ -31,6 +31,7 @@ export interface ListedSnapshot {
   readonly names: readonly string[];
   readonly sandboxId: SandboxId;
   readonly buildId: string;
+  readonly checkpointId: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** Volumes of that sandbox, of which the snapshot keeps nothing. */

@@ -63,6 +63,8 @@ function states(current: () => Store): void {
       false,
     ]);
     expect(await checkpoints.find("c1")).toEqual({ ...active, state: "committed", bytes: 12 });
+    await begin("c3");
+    expect([await checkpoints.bytesOf(["c1", "c3", "none"]), await checkpoints.bytesOf([])]).toEqual([new Map([["c1", 12]]), new Map()]);
     // A row is removed only after it was marked.
     await checkpoints.remove("c1");
     expect(await removed(current(), "c1")).toBe(true);

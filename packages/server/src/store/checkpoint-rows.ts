@@ -103,6 +103,17 @@ export class CheckpointRows {
     return row && checkpointOf(row);
   }
 
+  /** The bytes of these checkpoints, by id; without those that are not there, or whose bytes are not known. */
+  async bytesOf(ids: readonly string[]): Promise<Map<string, number>> {
+    const found = new Map<string, number>();
+    for (let at = 0; at < ids.length; at += AT_ONCE) {
+      const some = this.session.sql(ids.slice(at, at + AT_ONCE));
+      const rows = (await this.session.sql`SELECT id, bytes FROM checkpoints WHERE id IN ${some} AND bytes IS NOT NULL`) as Row[];
+      for (const row of rows) found.set(text(row.id), num(row.bytes));
+    }
+    return found;
+  }
+
   /** Those of a sandbox, in the order of their sequence. */
   async ofSandbox(id: SandboxId): Promise<CheckpointRecord[]> {
     const rows = (await this.session

@@ -36,6 +36,13 @@ export const SnapshotInfo = z
   .object({
     snapshotID: z.string(),
     names: z.array(z.string()),
+    sandboxID: z.string().meta({ description: "The sandbox that it was made of, which may have ended" }),
+    createdAt: z.iso.datetime(),
+    sizeBytes: z
+      .int()
+      .min(0)
+      .optional()
+      .meta({ description: "What it holds of memory and disk beside the layers of its template; absent where that is not known" }),
     deleteAt: z.iso.datetime().optional().meta({ description: "When a rule of retention deletes it" }),
     volumeMounts: z
       .array(VolumeMount)

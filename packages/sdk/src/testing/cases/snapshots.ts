@@ -57,9 +57,16 @@ export const SNAPSHOT_CASES: readonly Case[] = [
   [
     "snapshots: made, listed in pages, deleted",
     async ({ sdk, sandbox, platform, options }) => {
-      const one = { snapshotID: "team/mine:default", names: ["team/mine:default"] };
+      const facts = { sandboxID: "i1", createdAt: "2026-11-28T12:00:00.000Z", sizeBytes: 4096 };
+      const one = { snapshotID: "team/mine:default", names: ["team/mine:default"], ...facts };
       platform.nextAnswers.push(answer(201, one));
-      assert.deepEqual(await sandbox.createSnapshot({ name: "mine" }), { snapshotId: one.snapshotID, names: one.names });
+      assert.deepEqual(await sandbox.createSnapshot({ name: "mine" }), {
+        snapshotId: one.snapshotID,
+        names: one.names,
+        sandboxId: "i1",
+        createdAt: new Date(facts.createdAt),
+        sizeBytes: 4096,
+      });
       assert.equal(platform.seen.at(-1)?.body, '{"name":"mine"}');
       platform.nextAnswers.push(answer(201, one));
       await sdk.Sandbox.createSnapshot("i1", { ...options, keepMemory: false });

@@ -27,7 +27,10 @@ const stateOf = async (of = id) => (await s.call("GET", `/sandboxes/${of}`)).bod
 describe("a snapshot", () => {
   test("without a name has the id of a template of its own, and its sandbox goes on", async () => {
     const { status, body } = await snapshot();
-    expect([status, body]).toEqual([201, { snapshotID: expect.stringMatching(/^[a-z0-9]{20}:default$/), names: [] }]);
+    const { createdAt, sizeBytes, ...said } = body;
+    expect([status, said]).toEqual([201, { snapshotID: expect.stringMatching(/^[a-z0-9]{20}:default$/), names: [], sandboxID: id }]);
+    const [kept] = await s.server.context.store.checkpoints.ofSandbox(id as SandboxId);
+    expect([Date.parse(createdAt) >= (kept?.createdAt ?? Number.NaN), typeof sizeBytes, sizeBytes]).toEqual([true, "number", kept?.bytes]);
     expect([await stateOf(), fake().agent?.areCommandsFrozen, s.world.snapshots.size]).toEqual(["running", false, 1]);
     expect(await list()).toEqual([body]);
   });
@@ -35,9 +38,9 @@ describe("a snapshot", () => {
   test("has the name that is given and its team's; the same name given again means the new snapshot from then on", async () => {
     const named = { snapshotID: "default/ready:default", names: ["default/ready"] };
     fake().files.set("/which", "first");
-    expect((await snapshot({ name: "Ready" })).body).toEqual(named);
+    expect((await snapshot({ name: "Ready" })).body).toMatchObject(named);
     fake().files.set("/which", "second");
-    expect((await snapshot({ name: "ready" })).body).toEqual(named);
+    expect((await snapshot({ name: "ready" })).body).toMatchObject(named);
     expect((await snapshot({ name: "default/ready:v1" })).body.snapshotID).toBe("default/ready:v1");
     expect((await list("?name=ready")).length).toBe(2);
     const { sandboxID } = (await create("ready")).body;
@@ -80,9 +83,9 @@ describe("a snapshot", () => {
   test("is tagged, and stays out of the list of templates", async () => {
     const { snapshotID, names } = (await snapshot({ name: "ready" })).body;
     expect((await s.call("POST", "/templates/tags", { target: snapshotID, tags: ["v1"] })).status).toBe(201);
-    expect(await list()).toEqual([{ snapshotID, names: [...names, "default/ready:v1"] }]);
-    expect(await list("?name=ready:v1")).toEqual([{ snapshotID: "default/ready:v1", names: ["default/ready:v1"] }]);
-    expect(await list("?name=ready:default")).toEqual([{ snapshotID, names: ["default/ready"] }]);
+    expect(await list()).toMatchObject([{ snapshotID, names: [...names, "default/ready:v1"] }]);
+    expect(await list("?name=ready:v1")).toMatchObject([{ snapshotID: "default/ready:v1", names: ["default/ready:v1"] }]);
+    expect(await list("?name=ready:default")).toMatchObject([{ snapshotID, names: ["default/ready"] }]);
     const templates = (await s.call("GET", "/templates")).body.map((one: { aliases: string[] }) => one.aliases[0]);
     expect(templates).toEqual(["base"]);
     expect((await s.call("GET", "/v2/templates")).body.length).toBe(1);

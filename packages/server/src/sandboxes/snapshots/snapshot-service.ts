@@ -1,6 +1,7 @@
 import type { SandboxId, TeamId } from "@boxyard/core";
 import type { Pins } from "../../images/pins.ts";
 import { newestFirst, type Page, type PageQuery, type Position, pageIn } from "../../page.ts";
+import type { Store } from "../../store/index.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ListedSnapshot, SnapshotFilter, SnapshotNotes } from "../ports.ts";
 import { captureFailure, snapshot } from "../transitions/snapshot.ts";
@@ -11,6 +12,7 @@ export interface SnapshotServiceParts {
   readonly snapshotCatalog: SnapshotNotes;
   readonly snapshotKeeper: SnapshotKeeper;
   readonly pins: Pins;
+  readonly store: { readonly checkpoints: Pick<Store["checkpoints"], "bytesOf"> };
 }
 
 export interface SnapshotWish {
@@ -56,6 +58,11 @@ export class SnapshotService {
   /** A page of a team's snapshots that match `query`, newest first. */
   list(teamId: TeamId, query: SnapshotQuery): Page<ListedSnapshot> {
     return pageIn(this.parts.snapshotCatalog.list(teamId, query), newestFirst, positionOf, query);
+  }
+
+  /** What the checkpoints of these snapshots hold, in bytes, by the checkpoint's id; without those of which that is not known. */
+  sizesOf(snapshots: readonly ListedSnapshot[]): Promise<ReadonlyMap<string, number>> {
+    return this.parts.store.checkpoints.bytesOf(snapshots.map(({ checkpointId }) => checkpointId));
   }
 }
 

@@ -155,6 +155,7 @@ function listed(tags: readonly TemplateVersion[]): ListedSnapshot {
     id: `${hasName ? nameOf(first) : first.templateId}:${first.tag}`,
     names: hasName ? tags.map((version) => nameOf(version) + (version.tag === DEFAULT_TAG ? "" : `:${version.tag}`)) : [],
     sandboxId: first.spec.snapshot.sandboxId,
+    checkpointId: first.spec.snapshot.id,
     buildId: first.buildId,
     createdAt: first.assignedAt,
     volumes: first.spec.snapshot.volumes,
