@@ -82,6 +82,10 @@ test("a sandbox with a name, a size and rules from the page; then other rules, t
   await dialog.getByRole("button", { name: "Rename" }).click();
   await page.locator(".subtitle").getByText("other-name").waitFor();
   await page.getByRole("button", { name: "Lifetime" }).click();
+  // Without a number nothing is sent: 0 minutes would end the sandbox.
+  await dialog.getByLabel("Minutes from now").fill("");
+  await dialog.getByRole("button", { name: "Set" }).click();
+  expect(await dialog.locator("input:invalid").count()).toBe(1);
   await dialog.getByLabel("Minutes from now").fill("90");
   await dialog.getByLabel("Minutes without use").fill("30");
   await dialog.getByRole("button", { name: "Set" }).click();

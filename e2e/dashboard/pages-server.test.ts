@@ -20,7 +20,7 @@ test("the overview follows what happens, without a reload and without anything t
   const first = await server.create();
   await signIn(page, server.url, server.apiKey);
   await page.getByText("Make room on the disk").waitFor();
-  expect(await figure(page, "Server").textContent()).toBe("With less");
+  expect(await figure(page, "Server").textContent()).toBe("Warnings");
   expect(await figure(page, "Room for").textContent()).toBe("4 more");
   await page.getByRole("region", { name: "Last events" }).getByText("sandbox.running").waitFor();
   await watchShifts(page);

@@ -97,6 +97,19 @@ test("events come by themselves, also after the stream broke, and are filtered",
   await page.keyboard.press("Escape");
   await page.getByLabel("Target").fill("");
 
+  // A hidden page holds no stream, of which a browser has six for all its tabs; shown again, it has what it has missed.
+  const turn = (state: "hidden" | "visible") =>
+    page.evaluate((now) => {
+      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => now });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, state);
+  await page.getByText("live", { exact: true }).waitFor();
+  await turn("hidden");
+  await page.getByText("connecting", { exact: true }).waitFor();
+  const { sandboxID: unseen } = await server.create();
+  await turn("visible");
+  await table.getByText(unseen).first().waitFor();
+
   // Held: what is shown stays; then what has come meanwhile is there.
   await page.getByText("live", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Hold" }).click();

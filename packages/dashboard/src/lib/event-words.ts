@@ -11,6 +11,7 @@ export const KINDS = [
   ["volume", "Volumes"],
   ["secret", "Secrets"],
   ["webhook", "Webhooks"],
+  ["recording", "Recordings"],
   ["key", "API keys"],
   ["team", "Team"],
 ] as const;
@@ -44,7 +45,7 @@ export function placeOf({ action, targetID }: Event): string | undefined {
 export function toneOf({ action }: Event): string {
   const change = action.split(".")[1] ?? "";
   if (["running", "ready", "created", "assigned", "committed"].includes(change)) return "good";
-  if (["error", "unresponsive", "expiring"].includes(change)) return "bad";
+  if (["error", "unresponsive", "expiring", "incomplete"].includes(change)) return "bad";
   if (["paused", "waiting"].includes(change)) return "warm";
   return "";
 }

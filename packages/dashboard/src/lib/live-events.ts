@@ -1,8 +1,9 @@
 import type { Event } from "@boxyard/spec/platform-types";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api-error.ts";
 import { dataOf } from "./event-stream.ts";
 import { type EventFilter, events } from "./team-api.ts";
+import { untilVisible, whileVisible } from "./visibility.ts";
 
 const PAGE = 100;
 /** Events that a page holds; older ones are dropped while new ones come. */
@@ -29,10 +30,15 @@ interface Known {
 
 const START: Known = { isLive: false, hasOlder: false };
 
-/** The newest events of the team, and those that come while the page is shown. A broken stream is opened again, and goes on after the last event. */
+/**
+ * The newest events of the team, and those that come while the page is visible. A broken stream is opened again, and goes on after the last event. A hidden
+ * page has none: a browser has six connections to a server for all its tabs, and each stream holds one.
+ */
 export function useEvents(filter: EventFilter): LiveEvents {
   const [known, setKnown] = useState<Known>(START);
   const key = JSON.stringify(filter);
+  const shown = useRef(key);
+  shown.current = key;
   useEffect(() => {
     setKnown(START);
     const end = new AbortController();
@@ -46,7 +52,8 @@ export function useEvents(filter: EventFilter): LiveEvents {
   const last = list?.at(-1);
   const readOlder = async () => {
     const older = (await events.newest(filter, PAGE, last?.id)).events;
-    setKnown((now) => ({ ...now, list: [...(now.list ?? []), ...older], hasOlder: older.length === PAGE }));
+    // Another filter may have been chosen meanwhile.
+    if (shown.current === key) setKnown((now) => ({ ...now, list: [...(now.list ?? []), ...older], hasOlder: older.length === PAGE }));
   };
   return { list, error, isLive, readOlder: hasOlder && (list?.length ?? 0) < MOST_HELD ? readOlder : undefined };
 }
@@ -56,21 +63,24 @@ type Change = (to: (now: Known) => Known) => void;
 async function follow(filter: EventFilter, signal: AbortSignal, change: Change): Promise<void> {
   let after: number | undefined;
   for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(waitMs * 2, MOST_WAIT_MS)) {
+    await untilVisible(signal);
     try {
       if (after === undefined) {
         const { events: list } = await events.newest(filter, PAGE, undefined, signal);
         after = list[0]?.id ?? 0;
         change(() => ({ list, isLive: false, hasOlder: list.length === PAGE }));
       }
-      const { body } = await events.stream(filter, after, signal);
-      if (!body) return;
-      change(({ error: _, ...now }) => ({ ...now, isLive: true }));
-      waitMs = FIRST_WAIT_MS;
-      for await (const data of dataOf(body)) {
-        const event = JSON.parse(data) as Event;
-        after = event.id;
-        change((now) => ({ ...now, list: [event, ...(now.list ?? [])].slice(0, MOST_HELD) }));
-      }
+      await whileVisible(signal, async (visible) => {
+        const { body } = await events.stream(filter, after ?? 0, visible);
+        if (!body) return;
+        change(({ error: _, ...now }) => ({ ...now, isLive: true }));
+        waitMs = FIRST_WAIT_MS;
+        for await (const data of dataOf(body)) {
+          const event = JSON.parse(data) as Event;
+          after = event.id;
+          change((now) => ({ ...now, list: [event, ...(now.list ?? [])].slice(0, MOST_HELD) }));
+        }
+      });
     } catch (error) {
       if (signal.aborted) return;
       change((now) => ({ ...now, error, isLive: false }));

@@ -10,8 +10,11 @@ test("an update has what the form shows, and repeats what it does not show", () 
     rules: { "a.example": [{ transform: { headers: { "X-A": "1" } } }] },
     secrets: [{ name: "token", hosts: ["a.example"] }],
     dnsServers: ["9.9.9.9"],
+    replay: "kept",
+    onMiss: "pass" as const,
   };
   expect(networkUpdate({ network: { allowOut: ["9.9.9.9"], ...hidden } }, form)).toEqual({ ...shown, ...hidden });
+  expect(networkUpdate({ network: { record: "kept" } }, form)).toEqual({ ...shown, record: "kept" });
   expect(networkUpdate({}, form)).toEqual(shown);
 });
 

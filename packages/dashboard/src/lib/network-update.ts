@@ -43,7 +43,7 @@ export function networkUpdate(
   { network }: Pick<SandboxDetail, "network">,
   { preset, allowed, denied }: NetworkForm,
 ): SandboxNetworkUpdateConfig {
-  const { rules, secrets, dnsServers, egressProxy } = network ?? {};
+  const { rules, secrets, dnsServers, egressProxy, record, replay, onMiss } = network ?? {};
   return {
     preset,
     allowOut: entriesOf(allowed),
@@ -52,6 +52,9 @@ export function networkUpdate(
     ...(secrets && { secrets }),
     ...(dnsServers && { dnsServers }),
     ...(egressProxy && { egressProxy }),
+    ...(record && { record }),
+    ...(replay && { replay }),
+    ...(onMiss && { onMiss }),
   };
 }
 

@@ -5,6 +5,7 @@ interface FieldProps {
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly hint?: string;
+  /** What it means to leave it empty. A number without a placeholder cannot be left empty: 0 would be sent. */
   readonly placeholder?: string;
   readonly type?: "text" | "number" | "password" | "search";
   readonly autoFocus?: boolean;
@@ -50,6 +51,7 @@ export function Field({
           {...shared}
           // The types of JSX take each kind of input by itself.
           type={type as "text"}
+          required={type === "number" && placeholder === undefined}
           {...(min !== undefined && { min })}
           {...(max !== undefined && { max })}
           {...(step !== undefined && { step })}

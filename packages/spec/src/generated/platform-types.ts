@@ -357,6 +357,9 @@ export type SandboxRollbackRequest = {
 export type SnapshotInfo = {
   readonly snapshotID: string;
   readonly names: readonly string[];
+  readonly sandboxID: string;
+  readonly createdAt: string;
+  readonly sizeBytes?: number | undefined;
   readonly deleteAt?: string | undefined;
   readonly volumeMounts?: readonly SandboxVolumeMount[] | undefined;
 };

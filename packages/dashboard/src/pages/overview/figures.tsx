@@ -18,7 +18,7 @@ export function Figures({ list, state }: { list: readonly ListedSandbox[]; state
   );
 }
 
-const VERDICTS = { ok: ["Healthy", "good"], warn: ["With less", "warm"], fail: ["Broken", "bad"] } as const;
+const VERDICTS = { ok: ["Healthy", "good"], warn: ["Warnings", "warm"], fail: ["Broken", "bad"] } as const;
 
 /** The whole server, for its operator. */
 function ofServer({ verdict, checks, sandboxes, room, createsPerMinute, latencies }: ServerState): Figure[] {

@@ -79,8 +79,9 @@ function Attempt({ entry }: { entry: NetworkLogEntry }) {
   );
 }
 
-/** Where an attempt went: `example.com → 203.0.113.7`, or `203.0.113.7:443`. */
-function goalOf({ name, address, port, answers }: NetworkLogEntry): string {
+/** Where an attempt went: `example.com → 203.0.113.7`, or `203.0.113.7:443`; of a request that a recording did not answer, the request. */
+function goalOf({ name, request, address, port, answers }: NetworkLogEntry): string {
+  if (request !== undefined) return request;
   if (name !== undefined) return answers?.length ? `${name} → ${answers.join(", ")}` : name;
   return `${address ?? ""}${port === undefined ? "" : `:${port}`}`;
 }

@@ -11,7 +11,8 @@ interface Shell {
   readonly pid?: number | undefined;
 }
 
-const MAX_SHELLS = 12;
+/** Each holds one of the six connections that a browser has to a server for all its tabs; what is typed, and the rest of the page, need one too. */
+const MAX_SHELLS = 4;
 const LONGEST_TITLE = 32;
 let count = 0;
 

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { EditorView } from "../../files/editor-view.tsx";
 import { templates } from "../../lib/api.ts";
 import { wordsOf } from "../../lib/api-error.ts";
@@ -22,7 +22,11 @@ export function DockerfilePage() {
   const [cpus, setCpus] = useState("2");
   const [memory, setMemory] = useState("1024");
   const [problem, setProblem] = useState<string | undefined>(undefined);
+  const isBusy = useRef(false);
   const build = async () => {
+    // Control and S can be pressed twice, and each would begin a build.
+    if (isBusy.current) return;
+    isBusy.current = true;
     setProblem(undefined);
     try {
       if (name.trim() === "") throw new Error("The template needs a name.");
@@ -34,6 +38,8 @@ export function DockerfilePage() {
       go(`/templates/${encodeURIComponent(made.templateID)}/builds/${made.buildID}`);
     } catch (error) {
       setProblem(wordsOf(error));
+    } finally {
+      isBusy.current = false;
     }
   };
   return (

@@ -75,7 +75,7 @@ export function TemplatePage({ id }: { id: string }) {
           }}
         >
           <p>
-            No sandbox can start from <strong>{name}</strong> any more. Sandboxes that run go on.
+            No sandbox can start from <strong>{name}</strong> any more. It cannot be deleted while a sandbox of it runs or is paused.
           </p>
         </FormDialog>
       )}
