@@ -32,18 +32,17 @@ export function SnapshotsPage() {
               rows={list}
               keyOf={({ snapshotID }) => snapshotID}
               columns={[
-                { name: "Name", cell: (one) => <span class="strong">{one.names[0] ?? "no name"}</span> },
                 {
-                  name: "Id",
+                  name: "Snapshot",
                   cell: ({ snapshotID }) => (
                     <span class="address">
-                      <span class="mono">{snapshotID}</span>
+                      <span class="mono strong">{snapshotID}</span>
                       <CopyButton text={snapshotID} what="the id" />
                     </span>
                   ),
                 },
                 {
-                  name: "Of the sandbox",
+                  name: "Sandbox",
                   cell: ({ sandboxID }) => (
                     <Link to={`/sandboxes/${sandboxID}`} class="mono">
                       {sandboxID}
@@ -57,7 +56,7 @@ export function SnapshotsPage() {
                   cell: ({ createdAt }) => <span title={fullTime(createdAt)}>{shortTime(createdAt)}</span>,
                   wideOnly: true,
                 },
-                { name: "Deleted by a rule", cell: ({ deleteAt }) => (deleteAt ? fullTime(deleteAt) : "no"), wideOnly: true },
+                { name: "Kept until", cell: ({ deleteAt }) => (deleteAt ? shortTime(deleteAt) : ""), wideOnly: true },
                 {
                   name: "",
                   cell: (one) => (
