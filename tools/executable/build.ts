@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import { archiveName, packPackage } from "@boxyard/sdk/pack";
 import { ROOT, readConfig } from "../config.ts";
 import { buildExecutable } from "./executable.ts";
+import { IMAGES } from "./images.ts";
 import { type BuildOptions, HELP, parseOptions } from "./options.ts";
 
 const { stderr } = process;
@@ -29,6 +30,11 @@ async function makeExecutable(options: BuildOptions): Promise<void> {
   const { path, build, bytes, made } = await buildExecutable(options, { env: readConfig().env, progress });
   const how = made ? secondsSince(startedAt) : "nothing has changed";
   tell(path, `${(bytes / 1e6).toFixed(0)} MB, linux-${process.arch}, build ${build}, ${how}`);
+  if (!options.images) return;
+  for (const { file, name } of IMAGES) {
+    const archive = join(ROOT, "dist", file);
+    tell(archive, `${(statSync(archive).size / 1e6).toFixed(0)} MB, image ${name}`);
+  }
 }
 
 async function makePackages(): Promise<void> {

@@ -4,6 +4,7 @@ import { AppError, CARRIED_DIRECTORY } from "@boxyard/core";
 import { baseNpmPackages, hashSources, packCarried, unpackGuest } from "@boxyard/driver-local/carried";
 import { ROOT } from "../config.ts";
 import { fetchBaselineBun, fetchPackage } from "./fetch.ts";
+import { packImages } from "./images.ts";
 import type { BuildOptions } from "./options.ts";
 
 const DIRECTORY = join(ROOT, "dist");
@@ -32,7 +33,8 @@ export async function buildExecutable(options: BuildOptions, { env, progress }: 
   const name = options.baseline ? "boxyard-baseline" : "boxyard";
   const path = join(DIRECTORY, name);
   const build = buildKey(options.baseline);
-  if (!options.force && isCurrent(path, build)) return { path, build, bytes: statSync(path).size, made: false };
+  // The guest bundle of the images is there while the executable is made.
+  if (!options.force && !options.images && isCurrent(path, build)) return { path, build, bytes: statSync(path).size, made: false };
   mkdirSync(DIRECTORY, { recursive: true });
   const work = join(DIRECTORY, `${WORK}${process.pid}`);
   removeLeftovers();
@@ -48,7 +50,12 @@ export async function buildExecutable(options: BuildOptions, { env, progress }: 
     progress("compiling");
     await compile({ outfile: join(work, name), runtime, carried, build });
     progress("checking");
-    unpackGuest(carried, join(work, "check"), join(work, name));
+    const guest = join(work, "check");
+    unpackGuest(carried, guest, join(work, name));
+    if (options.images) {
+      progress("images");
+      await packImages({ executable: join(work, name), guest, directory: DIRECTORY, work });
+    }
     renameSync(join(work, name), path);
     writeFileSync(`${path}.json`, `${JSON.stringify({ version: 1, build, bytes: statSync(path).size })}\n`);
   } finally {

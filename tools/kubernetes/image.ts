@@ -10,12 +10,14 @@ export interface ImageOrder {
   /** The directory whose files it has. */
   readonly tree: string;
   readonly entrypoint?: readonly string[];
+  /** `UID:GID` of its processes; absent: root. */
+  readonly user?: string;
 }
 
 const OCI = "application/vnd.oci.image";
 
 /** Packs a directory into an archive that containerd imports (OCI image layout, version 1.0.0). */
-export async function packImage({ name, tree, entrypoint }: ImageOrder, archive: string, run: Run): Promise<void> {
+export async function packImage({ name, tree, entrypoint, user }: ImageOrder, archive: string, run: Run): Promise<void> {
   const work = `${archive}.work`;
   rmSync(work, { recursive: true, force: true });
   mkdirSync(join(work, "blobs/sha256"), { recursive: true });
@@ -33,7 +35,7 @@ export async function packImage({ name, tree, entrypoint }: ImageOrder, archive:
     JSON.stringify({
       architecture: process.arch === "arm64" ? "arm64" : "amd64",
       os: "linux",
-      config: { WorkingDir: "/", ...(entrypoint && { Entrypoint: entrypoint }) },
+      config: { WorkingDir: "/", ...(entrypoint && { Entrypoint: entrypoint }), ...(user && { User: user }) },
       rootfs: { type: "layers", diff_ids: [layer.digest] },
     }),
   );

@@ -2,8 +2,17 @@ import type { Fingerprint, FingerprintCheck } from "@boxyard/driver";
 import type { KubeApi } from "./api/client.ts";
 import type { KubernetesDriverConfig } from "./config.ts";
 
-/** What the server needs in its namespace and in the cluster (docs/kubernetes.md, Rights). */
-const RIGHTS: readonly { readonly verb: string; readonly group: string; readonly resource: string; readonly clusterWide?: true }[] = [
+/** What an account may do: with one kind of objects in a namespace, or in the whole cluster. */
+export interface Right {
+  readonly verb: string;
+  readonly group: string;
+  /** With the part of the object after a slash, if it is one: `nodes/proxy`. */
+  readonly resource: string;
+  readonly clusterWide?: true;
+}
+
+/** What the server needs in its namespace and in the cluster: no more than it calls (`rights.test.ts`). docs/kubernetes.md and the chart give it. */
+export const RIGHTS: readonly Right[] = [
   ...["create", "get", "list", "watch", "patch", "delete"].map((verb) => ({ verb, group: "", resource: "pods" })),
   ...["create", "list", "patch", "delete"].map((verb) => ({ verb, group: "networking.k8s.io", resource: "networkpolicies" })),
   { verb: "list", group: "", resource: "nodes", clusterWide: true },
@@ -29,11 +38,11 @@ function rightsCheck(missing: readonly string[], namespace: string): Fingerprint
     name: "rights",
     status: "fail",
     found: `The server may not: ${missing.join(", ")}`,
-    fix: "Give its account the rights of docs/kubernetes.md",
+    fix: "Give its account the rights of docs/kubernetes.md; the chart deploy/chart does",
   };
 }
 
-async function mayDo(api: KubeApi, namespace: string, { verb, group, resource, clusterWide }: (typeof RIGHTS)[number]): Promise<boolean> {
+async function mayDo(api: KubeApi, namespace: string, { verb, group, resource, clusterWide }: Right): Promise<boolean> {
   const [name, subresource] = resource.split("/");
   const review = {
     apiVersion: "authorization.k8s.io/v1",

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { SETTINGS } from "@boxyard/spec/config";
 import { readConfig } from "../config.ts";
 
 const DOCUMENT = join(import.meta.dir, "../../../../docs/several-servers.md");
@@ -20,4 +21,29 @@ test("an address for the other servers needs a database that all of them use, an
   expect(() => readConfig({ BOXYARD_REPLICA_ADDRESS: "10.0.0.11:3000" })).toThrow("needs DATABASE_URL");
   const DATABASE_URL = "postgres://database.example/boxyard";
   expect(() => readConfig({ DATABASE_URL, BOXYARD_REPLICA_ADDRESS: "10.0.0.11" })).toThrow("HOST:PORT");
+});
+
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+}
+
+test("the chart gives a replica only settings that there are, and its own address", () => {
+  const chart = readFileSync(join(import.meta.dir, "../../../../deploy/rendered/several.yaml"), "utf8");
+  const [text = ""] = chart.split(/^---$/m).filter((object) => /^kind: Deployment$/m.test(object));
+  const { spec } = Bun.YAML.parse(text) as { spec: { template: { spec: { containers: [{ env: Variable[] }] } } } };
+  const { env } = spec.template.spec.containers[0];
+  const known: readonly string[] = [...SETTINGS.map(({ name }) => name), "POD_IP"];
+  expect(env.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual([]);
+  // As the kubelet fills it in.
+  const values = Object.fromEntries(env.map(({ name, value }) => [name, value?.replace("$(POD_IP)", "10.1.2.3")]));
+  expect(readConfig({ ...values, DATABASE_URL: "postgres://database.example/boxyard" })).toMatchObject({
+    dataDir: "/data/server",
+    listen: { hostname: "0.0.0.0", port: 3000 },
+    replicaAddress: "10.1.2.3:3000",
+    trustedProxies: ["10.0.0.0/8", "192.168.0.0/16"],
+    domain: "sandboxes.example",
+    publicUrl: "https://boxyard.example",
+    logLevel: "debug",
+  });
 });
