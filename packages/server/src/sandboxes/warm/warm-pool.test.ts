@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type SandboxId, VERSION } from "@boxyard/core";
+import { AppError, type SandboxId, VERSION } from "@boxyard/core";
 import { eventually } from "@boxyard/testkit";
 import { Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
@@ -146,6 +146,27 @@ describe("a create that finds a sandbox which cannot be had", () => {
     expect((await create("two")).body.sandboxID).toBe(second.body.sandboxID);
   });
 });
+
+test.each(["before", "after"] as const)(
+  "a claim whose write fails %s the store has it leaves nothing, and hands the sandbox to nobody",
+  async (when) => {
+    const first = await warmedUp();
+    const [member] = waiting();
+    const { store } = s.server.context;
+    const take = store.takeFromPool.bind(store);
+    store.takeFromPool = async (record) => {
+      store.takeFromPool = take;
+      if (when === "after") await take(record);
+      throw new AppError("unavailable", "the answer of the store is lost", { reason: "store_unavailable" });
+    };
+    expect((await s.call("POST", "/v2/sandboxes", { templateID: "base" })).status).toBe(503);
+    await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+    expect((await store.getSandbox(member as SandboxId))?.state ?? "dead").toBe("dead");
+    const { sandboxID: next } = await s.create();
+    expect(next).not.toBe(member as string);
+    expect(await listedIds()).toEqual([first, next].sort());
+  },
+);
 
 test("its usage begins when a user gets it: what it took while it waited is no user's", async () => {
   await warmedUp();
