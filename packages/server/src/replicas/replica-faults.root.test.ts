@@ -59,6 +59,11 @@ interface Death {
 function dieInCreate(point: string): Promise<Death> {
   const look = async () => {
     const key = { "Idempotency-Key": crypto.randomUUID() };
+    // As far as an attempt before this one has ended early.
+    for (const replica of cluster.replicas) {
+      replica.spare();
+      if (replica.hasEnded) replica.start();
+    }
     const { owner, standby } = await cluster.settled();
     owner.killAt(point);
     const answer = await create(standby, key);
