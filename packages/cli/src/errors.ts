@@ -21,7 +21,7 @@ const NEXT_STEP: Readonly<Record<string, string>> = {
   network_failed: "Check BOXYARD_API_URL, or start a server with `boxyard up -d`.",
   unknown_user: "The user must exist in the sandbox; `--user root` always does.",
   template_not_found:
-    "`boxyard template list` shows the templates there are; `boxyard template rebuild base` (or code-interpreter) builds one that comes with Boxyard again.",
+    "`boxyard template list` shows the templates there are; `boxyard template rebuild base` (or code-interpreter, mcp-gateway) builds one that comes with Boxyard again.",
   volume_name_taken: "`boxyard volume list` shows the volumes there are.",
   last_key: "`boxyard key create NAME` makes another.",
   key_not_found: "`boxyard key list` shows the keys there are.",

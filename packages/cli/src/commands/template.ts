@@ -86,7 +86,7 @@ export function configure(command: Command, context: CliContext): void {
   command
     .command("rebuild <template>")
     .description(
-      "Build a template that comes with Boxyard from its recipe again: base or code-interpreter. Its running sandboxes are not affected.",
+      "Build a template that comes with Boxyard from its recipe again: base, code-interpreter or mcp-gateway. Its running sandboxes are not affected.",
     )
     .option("--no-cache", "do every step again")
     .option("--json", "print it as JSON")

@@ -5,7 +5,7 @@ import { CARRIED_DIRECTORY, executableBuild } from "@boxyard/core";
 import { usageError } from "../errors.ts";
 
 /** Templates that come with Boxyard, by name. */
-const SHIPPED: readonly string[] = ["base", "code-interpreter"];
+const SHIPPED: readonly string[] = ["base", "code-interpreter", "mcp-gateway"];
 
 /** The members of a recipe's `settings.json` that belong to a build from its Dockerfile. */
 export interface RecipeSettings {
@@ -25,7 +25,7 @@ const images =
 
 /** Throws a usage error for a template that does not come with Boxyard. */
 export function checkShipped(name: string): void {
-  if (!SHIPPED.includes(name)) throw usageError(`'${name}' does not come with Boxyard; ${SHIPPED.join(" and ")} do`);
+  if (!SHIPPED.includes(name)) throw usageError(`'${name}' does not come with Boxyard; ${SHIPPED.join(", ")} do`);
 }
 
 /** The recipe of a template that comes with Boxyard, as a directory until it is disposed of. */

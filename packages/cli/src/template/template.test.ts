@@ -164,7 +164,10 @@ test("a rebuild that fails changes nothing; neither does one of what is not ours
   expect((await template("rebuild", "code-interpreter")).exitCode).toBe(1);
   expect(fake.seen.some(({ method }) => method === "PATCH")).toBe(false);
   fake.reset();
-  expect(await template("rebuild", "app")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("base and code-interpreter do") });
+  expect(await template("rebuild", "app")).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("base, code-interpreter, mcp-gateway do"),
+  });
   expect((await template("rebuild", "base")).stderr).toContain("run this there, without BOXYARD_API_URL");
   expect(fake.seen).toEqual([]);
 });

@@ -36,7 +36,7 @@ export interface PackOptions {
 }
 
 /** Templates whose recipes the executable carries. */
-const CARRIED_TEMPLATES = ["base", "code-interpreter"];
+const CARRIED_TEMPLATES = ["base", "code-interpreter", "mcp-gateway"];
 /** Files that are made while people work on a recipe are left out. */
 const RECIPE = { recursive: true, filter: (path: string) => !/\/(__pycache__|node_modules|tests)$/.test(path) };
 

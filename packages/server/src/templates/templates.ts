@@ -35,7 +35,7 @@ export interface Template {
 const ALSO_CALLED: Readonly<Record<string, string>> = { "code-interpreter-v1": "code-interpreter" };
 
 /** Templates that come with Boxyard and are built on demand. */
-const ON_DEMAND: ReadonlySet<string> = new Set(["code-interpreter"]);
+const ON_DEMAND: ReadonlySet<string> = new Set(["code-interpreter", "mcp-gateway"]);
 
 /** Whether a template's versions are snapshots of sandboxes. */
 export const isOfSnapshots = ({ record }: Pick<Template, "record">): boolean => record.kind === "snapshot";
