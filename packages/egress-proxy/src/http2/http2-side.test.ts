@@ -27,6 +27,10 @@ beforeAll(async () => {
     targets.push(String(fields[":path"]));
     stream.on("error", () => {});
     if (fields[":path"] === "/waits") return;
+    if (fields[":path"] === "/behind") {
+      answerWithAll(stream);
+      return;
+    }
     stream.respond({ ":status": 200 });
     stream.end("ok");
   });
@@ -60,6 +64,27 @@ afterAll(() => {
   for (const session of sessions) session.destroy();
   origin.close();
 });
+
+/** Answers with the body of a request and what stood behind it, once both are there. */
+function answerWithAll(stream: ServerHttp2Stream): void {
+  const pieces: Buffer[] = [];
+  let behind: unknown;
+  let hasEnded = false;
+  const answer = () => {
+    if (behind === undefined || !hasEnded) return;
+    stream.respond({ ":status": 200 });
+    stream.end(JSON.stringify({ bytes: Buffer.concat(pieces).byteLength, behind }));
+  };
+  stream.on("data", (bytes: Buffer) => pieces.push(bytes));
+  stream.on("trailers", (fields) => {
+    behind = fields["x-behind"];
+    answer();
+  });
+  stream.on("end", () => {
+    hasEnded = true;
+    answer();
+  });
+}
 
 const HEADERS = 1;
 const RESET = 3;
@@ -154,6 +179,24 @@ test("a client has a bounded number of open requests, and the others are to be s
   await eventually("the others are at the server", () => begun - before === MAX_STREAMS);
   made.socket.destroy();
   expect(await serves()).toBe(true);
+});
+
+test("fields behind the body of a request get to the server, as clients of gRPC send them", async () => {
+  const session = connect(`http://127.0.0.1:${front.port}`);
+  const fields = { ":method": "POST", ":scheme": "https", ":authority": HOST, ":path": "/behind", te: "trailers" };
+  const stream = session.request({ ...fields, "content-type": "application/grpc" }, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers({ "x-behind": "after the body" }));
+  const answer: Buffer[] = [];
+  let hasEnded = false;
+  stream.on("data", (bytes: Buffer) => answer.push(bytes));
+  stream.on("end", () => {
+    hasEnded = true;
+  });
+  const body = Buffer.alloc(300_000, "x");
+  stream.end(body);
+  await eventually("the answer", () => hasEnded);
+  expect(JSON.parse(Buffer.concat(answer).toString())).toEqual({ bytes: body.byteLength, behind: "after the body" });
+  session.destroy();
 });
 
 test("requests that are begun and reset end the connection", async () => {
