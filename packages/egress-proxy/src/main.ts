@@ -1,7 +1,6 @@
 import { becomeUser } from "./privileges.ts";
 import type { EgressProxyConfig, FromProxy, ToProxy } from "./protocol.ts";
-import { EgressProxy } from "./proxy.ts";
-import type { RecordingReports } from "./recordings/recordings.ts";
+import { EgressProxy, type ProxyReports } from "./proxy.ts";
 
 /*
  * The egress proxy: a process of its own, because what sandboxes send must not be parsed in the server. The server starts it in the network namespace of
@@ -27,8 +26,9 @@ function hear(proxy: EgressProxy, message: ToProxy): void {
 }
 
 async function main(config: EgressProxyConfig): Promise<void> {
-  const reports: RecordingReports = {
+  const reports: ProxyReports = {
     onMiss: (miss) => say({ type: "miss", ...miss }),
+    onTraffic: (report) => say({ type: "traffic", ...report }),
     onStopped: (id, reason) => say({ type: "stopped", recording: id, reason }),
   };
   const proxy = new EgressProxy(config, (host) => say({ type: "certificate", host }), reports);

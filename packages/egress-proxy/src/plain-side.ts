@@ -1,3 +1,4 @@
+import { canonicalHost } from "@boxyard/driver";
 import {
   type ClientConnection,
   type ClientHost,
@@ -14,6 +15,7 @@ import type { Recordings } from "./recordings/recordings.ts";
 import { portlessHost } from "./request-host.ts";
 import type { Route } from "./route.ts";
 import type { Claim, Rules } from "./rules.ts";
+import type { Traffic } from "./traffic.ts";
 import { reachHost } from "./upstream-way.ts";
 
 const HTTP_PORT = 80;
@@ -27,6 +29,7 @@ export interface PlainSideParts {
   readonly recordings: Recordings;
   /** Monotonic ms. */
   readonly now: () => number;
+  readonly traffic: Pick<Traffic, "allowed" | "denied">;
 }
 
 /** Answers the requests of one connection to port 80. Each has a connection of its own to the server. */
@@ -36,9 +39,11 @@ export class PlainSide implements ClientHost {
   readonly rules: Rules;
   private readonly ways: Ways;
   readonly recordings: Recordings;
+  private readonly traffic: PlainSideParts["traffic"];
   private readonly address: string;
 
-  constructor({ rules, ways, now, recordings }: PlainSideParts, address: string) {
+  constructor({ rules, ways, now, recordings, traffic }: PlainSideParts, address: string) {
+    this.traffic = traffic;
     this.rules = rules;
     this.ways = ways;
     this.now = now;
@@ -52,8 +57,14 @@ export class PlainSide implements ClientHost {
     const host = this.rules.allowed(address, named);
     const route = host === undefined ? this.routeByAddress(client) : this.routeTo(host, { host });
     const origin = { scheme: "http", host: host ?? named?.toLowerCase() ?? request.host } as const;
+    const name = host ?? (named === undefined ? undefined : canonicalHost(named));
+    // Before the exchange, which may end the connection.
+    if (route) this.traffic.allowed({ name, entry: host && this.rules.entryFor(address, host) });
     const exchange = answerTo(this, { address, origin, route }, request, client);
-    if (!exchange) client.abort();
+    if (!exchange) {
+      this.traffic.denied(name);
+      client.abort();
+    }
     return exchange ?? OVER;
   }
 

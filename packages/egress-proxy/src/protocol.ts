@@ -1,5 +1,6 @@
 import type { HostPolicy } from "@boxyard/driver";
 import type { Miss } from "./recordings/recordings.ts";
+import type { TrafficReport } from "./traffic.ts";
 
 /**
  * What the server and the egress proxy tell each other: one JSON value a line, on the proxy's standard input and output. The proxy ends when its standard
@@ -43,6 +44,8 @@ export type FromProxy =
   | { readonly type: "done"; readonly id: number }
   /** A recording has no answer to this request of a sandbox. */
   | ({ readonly type: "miss" } & Miss)
+  /** Bytes of a connection of a sandbox, or that it was refused. */
+  | ({ readonly type: "traffic" } & TrafficReport)
   /** Something is missing in the recording with this id from now on. */
   | { readonly type: "stopped"; readonly recording: string; readonly reason: string }
   /** Asks for a certificate by which it opens TLS for a host. */

@@ -14,7 +14,10 @@ import { RawRelay } from "./raw-relay.ts";
 import { type RecordingReports, Recordings } from "./recordings/recordings.ts";
 import { Rules } from "./rules.ts";
 import { TlsRelay } from "./tls-relay.ts";
+import { type Traffic, type TrafficReport, TrafficReports } from "./traffic.ts";
 
+const HTTP_PORT = 80;
+const HTTPS_PORT = 443;
 /** How often connections beyond their time, and those to lost peers, are looked for. */
 const SWEEP_MS = 1000;
 /** A peer that acknowledges nothing for so long is lost. */
@@ -22,6 +25,18 @@ const PEER_LIMIT_MS = 60_000;
 /** How long an address that another process still holds is asked for again. */
 const LISTEN_MS = 2000;
 const LISTEN_AGAIN_MS = 50;
+
+export interface ProxyReports extends RecordingReports {
+  onTraffic(report: TrafficReport): void;
+}
+
+/** A connection of a sandbox that is being accepted. */
+interface Accepted {
+  readonly connection: Connection;
+  readonly address: string;
+  readonly leave: () => void;
+  readonly traffic: Traffic;
+}
 
 /**
  * Takes the connections of sandboxes to ports 80 and 443, which the router's rules lead here, and passes on those to hosts that the sandbox may reach
@@ -34,6 +49,7 @@ export class EgressProxy {
   private readonly rules = new Rules();
   private readonly opened: OpenedHosts;
   private readonly recordings: Recordings;
+  private readonly traffic: TrafficReports;
   private readonly sessions: ServerSessions;
   private readonly config: EgressProxyConfig;
   private readonly ways: Ways;
@@ -44,12 +60,16 @@ export class EgressProxy {
   private sweeper: Timer | undefined;
   private isClosing = false;
 
-  /** `ask` asks the server for the certificate of a host, which it gives to `certificates`. `reports` get what recordings lack. */
-  constructor(config: EgressProxyConfig, ask: (host: string) => void, reports: RecordingReports) {
+  /** `ask` asks the server for the certificate of a host, which it gives to `certificates`. `reports` get what recordings lack, and what connections move. */
+  constructor(config: EgressProxyConfig, ask: (host: string) => void, reports: ProxyReports) {
     this.config = config;
     this.certificates = new Certificates(ask);
     const { now, certificates } = this;
     this.recordings = new Recordings(reports, now);
+    // What a recording answers leaves no sandbox.
+    this.traffic = new TrafficReports((report) => {
+      if (!this.rules.isAnswered(report.address)) reports.onTraffic(report);
+    }, now);
     const pool = new UpstreamPool(now, PEER_LIMIT_MS);
     this.ways = { names: new Names(config.nameServer, now), pool, trust: () => this.trust };
     this.sessions = new ServerSessions({ rules: this.rules, ways: this.ways, now, recordings: this.recordings });
@@ -72,8 +92,8 @@ export class EgressProxy {
   /** Listens. Waits up to two seconds for the addresses, which an earlier proxy may hold until it has ended. */
   async open(): Promise<void> {
     const { address, httpPort, tlsPort, rawPort } = this.config;
-    this.listeners.push(await listen(address, httpPort, (socket) => this.accept(socket, this.onHttp)));
-    this.listeners.push(await listen(address, tlsPort, (socket) => this.accept(socket, this.onTls)));
+    this.listeners.push(await listen(address, httpPort, (socket) => this.accept(socket, HTTP_PORT, this.onHttp)));
+    this.listeners.push(await listen(address, tlsPort, (socket) => this.accept(socket, HTTPS_PORT, this.onTls)));
     this.listeners.push(await listen(address, rawPort, (socket) => this.acceptRaw(socket)));
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }
@@ -90,7 +110,8 @@ export class EgressProxy {
     this.listeners = [];
   }
 
-  private accept(socket: Socket<Connection>, take: (client: Connection, address: string, leave: () => void) => Connection): void {
+  /** `port`: the one that was asked for, as far as is known. `take` returns the connection of the socket, its own or the given one. */
+  private accept(socket: Socket<Connection>, port: number, take: (accepted: Accepted) => Connection): void {
     const address = socket.remoteAddress;
     const leave = this.isClosing ? undefined : this.rules.enter(address);
     if (!leave) {
@@ -98,33 +119,37 @@ export class EgressProxy {
       socket.terminate();
       return;
     }
-    const connection = take(new Connection(), address, leave);
+    const traffic = this.traffic.follow(address, port);
+    const connection = take({ connection: new Connection(), address, leave, traffic });
     socket.data = connection;
     connection.attach(socket);
+    traffic.begin(connection);
     socket.setNoDelay(true);
     connection.keepAlive(PEER_LIMIT_MS);
     this.clients.add(connection);
     connection.onClosed = () => {
       this.clients.delete(connection);
+      this.traffic.leave(traffic);
       leave();
     };
   }
 
-  private readonly onTls = (connection: Connection, address: string, leave: () => void): Connection => {
+  private readonly onTls = ({ connection, address, leave, traffic }: Accepted): Connection => {
     const { rules, ways, opened, now } = this;
-    new TlsRelay({ rules, ways, opened, now }, address, connection, leave);
+    new TlsRelay({ rules, ways, opened, now, traffic }, address, connection, leave);
     return connection;
   };
 
-  private readonly onHttp = (_connection: Connection, address: string): Connection => {
+  private readonly onHttp = ({ address, traffic }: Accepted): Connection => {
     const { rules, ways, now, recordings } = this;
-    return new ClientConnection(new PlainSide({ rules, ways, now, recordings }, address)).connection;
+    return new ClientConnection(new PlainSide({ rules, ways, now, recordings, traffic }, address)).connection;
   };
 
   private acceptRaw(socket: Socket<Connection>): void {
     let relay: RawRelay | undefined;
-    this.accept(socket, (connection, address, leave) => {
-      relay = new RawRelay(this.rules, this.ways, address, connection, leave);
+    this.accept(socket, 0, ({ connection, address, leave, traffic }) => {
+      const { rules, ways } = this;
+      relay = new RawRelay({ rules, ways, traffic }, address, connection, leave);
       return connection;
     });
     relay?.begin();
@@ -145,6 +170,7 @@ export class EgressProxy {
     const now = this.now();
     for (const client of [...this.clients]) if (client.deadline <= now || client.isPeerLost(PEER_LIMIT_MS)) client.destroy();
     this.ways.pool.sweep();
+    this.traffic.sweep();
     this.opened.sweep();
     this.ways.pool.dropLost();
   }

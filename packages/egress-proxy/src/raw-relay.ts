@@ -3,7 +3,14 @@ import { bridge } from "./bridge.ts";
 import type { Attempt, HostOwner, Ways } from "./connect.ts";
 import { originalDestination } from "./original-destination.ts";
 import type { Admitted, Claim, Rules } from "./rules.ts";
+import type { Traffic } from "./traffic.ts";
 import { reachHost } from "./upstream-way.ts";
+
+export interface RawRelayParts {
+  readonly rules: Rules;
+  readonly ways: Ways;
+  readonly traffic: Pick<Traffic, "allowed" | "denied">;
+}
 
 /**
  * One connection of a sandbox whose traffic goes through a proxy, to any port: its bytes pass unchanged to the address that the sandbox asked for, where its
@@ -11,8 +18,7 @@ import { reachHost } from "./upstream-way.ts";
  */
 export class RawRelay implements ConnectionOwner, Admitted, HostOwner {
   claim: Claim = {};
-  private readonly rules: Rules;
-  private readonly ways: Ways;
+  private readonly parts: RawRelayParts;
   private readonly address: string;
   private readonly client: Connection;
   private readonly leave: () => void;
@@ -24,9 +30,8 @@ export class RawRelay implements ConnectionOwner, Admitted, HostOwner {
   private isOver = false;
 
   /** `leave` is called once, when the connection has ended. */
-  constructor(rules: Rules, ways: Ways, address: string, client: Connection, leave: () => void) {
-    this.rules = rules;
-    this.ways = ways;
+  constructor(parts: RawRelayParts, address: string, client: Connection, leave: () => void) {
+    this.parts = parts;
     this.address = address;
     this.client = client;
     this.leave = leave;
@@ -35,17 +40,22 @@ export class RawRelay implements ConnectionOwner, Admitted, HostOwner {
 
   /** To be called once the client's socket is there. */
   begin(): void {
+    const { rules, ways, traffic } = this.parts;
     const asked = originalDestination(this.client);
-    const proxy = this.rules.proxyFor(this.address);
+    const proxy = rules.proxyFor(this.address);
     if (!asked || !proxy) {
       this.cut();
       return;
     }
     this.claim = { address: asked.address };
-    this.retire = this.rules.admit(this.address, this);
-    if (this.isOver) return;
+    this.retire = rules.admit(this.address, this);
+    if (this.isOver) {
+      traffic.denied(undefined);
+      return;
+    }
+    traffic.allowed({});
     this.client.pause();
-    this.attempt = reachHost(this.ways, proxy, { host: asked.address, port: asked.port }, this);
+    this.attempt = reachHost(ways, proxy, { host: asked.address, port: asked.port }, this);
   }
 
   onReached(server: Connection): void {

@@ -4,7 +4,7 @@ import {
   edgeHostFor,
   edgeSecretsFor,
   type HostPolicy,
-  hostMatcher,
+  hostRuleFinder,
   isOpenedFor,
   parseRange,
   type UpstreamProxy,
@@ -48,13 +48,13 @@ class SandboxRules {
   /** What the secrets of the sandbox look like, which no recording may have. */
   secretForms: readonly Buffer[] = [];
   private policy = NOTHING;
-  private allowsName: (host: string) => boolean = () => false;
+  private ruleOf: (host: string) => string | undefined = () => undefined;
 
   /** Replaces the policy and cuts what it does not allow; everything, when it leads through another proxy, or none. */
   set(policy: HostPolicy): void {
     const isElsewhere = !Bun.deepEquals(this.proxy, policy.edge?.proxy);
     this.policy = policy;
-    this.allowsName = hostMatcher(policy.hosts);
+    this.ruleOf = hostRuleFinder(policy.hosts);
     this.secretForms = policy.recording && policy.edge ? formsOf(valuesOf(policy.edge)) : [];
     this.generation += 1;
     for (const connection of [...this.admitted]) if (isElsewhere || !this.permits(connection.claim)) connection.cut();
@@ -70,8 +70,14 @@ class SandboxRules {
     return this.policy.edge !== undefined || this.policy.recording !== undefined;
   }
 
-  allowsHost(host: string): boolean {
-    return !this.policy.edge?.isWithheld && this.allowsName(host);
+  /** A recording answers its requests. */
+  get isAnswered(): boolean {
+    return this.policy.recording?.mode === "replay";
+  }
+
+  /** The entry of the hosts that allows this one. */
+  entryFor(host: string): string | undefined {
+    return this.policy.edge?.isWithheld ? undefined : this.ruleOf(host);
   }
 
   allowsAddress(address: string): boolean {
@@ -94,7 +100,7 @@ class SandboxRules {
     if (this.policy.edge?.isWithheld) return false;
     const { recording } = this.policy;
     if (recording?.mode === "replay" && (endsHere || !recording.passes)) return endsHere === true;
-    if (host !== undefined && this.allowsName(host)) return true;
+    if (host !== undefined && this.ruleOf(host) !== undefined) return true;
     return address === undefined ? isOpened === true && this.policy.ranges.length > 0 : this.allowsAddress(address);
   }
 }
@@ -135,7 +141,17 @@ export class Rules {
   /** The name of the host as rules compare it, if the sandbox may reach it. */
   allowed(address: string, name: string | undefined): string | undefined {
     const host = name === undefined ? undefined : canonicalHost(name);
-    return host !== undefined && this.sandboxes.get(address)?.allowsHost(host) ? host : undefined;
+    return host !== undefined && this.entryFor(address, host) !== undefined ? host : undefined;
+  }
+
+  /** The entry of a sandbox's hosts that allows this one, whose name is as rules compare it; undefined: none does. */
+  entryFor(address: string, host: string): string | undefined {
+    return this.sandboxes.get(address)?.entryFor(host);
+  }
+
+  /** Whether a recording answers the requests of a sandbox. */
+  isAnswered(address: string): boolean {
+    return this.sandboxes.get(address)?.isAnswered ?? false;
   }
 
   /** Whether the policy of a sandbox may permit a connection by the address that was asked for. */

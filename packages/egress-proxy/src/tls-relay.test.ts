@@ -57,7 +57,8 @@ test("a server that is slow to read gets all that was taken of a client, also af
     return connection;
   };
   const ways = { names: { find: () => ["127.0.0.1"] }, pool: { connect }, trust: () => undefined };
-  const parts = { rules, ways: ways as never, opened: {} as OpenedHosts, now: () => performance.now() };
+  const traffic = { allowed() {}, denied() {} };
+  const parts = { rules, ways: ways as never, opened: {} as OpenedHosts, now: () => performance.now(), traffic };
   const front = Bun.listen<Connection>({
     hostname: "127.0.0.1",
     port: 0,

@@ -6,6 +6,7 @@ import type { Attempt, HostOwner, Ways } from "./connect.ts";
 import type { OpenedHosts } from "./opened-hosts.ts";
 import { originalDestination } from "./original-destination.ts";
 import type { Admitted, Claim, Rules } from "./rules.ts";
+import type { Traffic } from "./traffic.ts";
 import { reachHost } from "./upstream-way.ts";
 
 const HTTPS_PORT = 443;
@@ -20,6 +21,7 @@ export interface TlsRelayParts {
   readonly opened: OpenedHosts;
   /** Monotonic ms. */
   readonly now: () => number;
+  readonly traffic: Pick<Traffic, "allowed" | "denied">;
 }
 
 /**
@@ -85,14 +87,18 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
     const hello = parseClientHello(this.received);
     if (hello.kind === "more") return;
     this.claim = this.claimOf(hello);
-    if (!this.parts.rules.permits(this.address, this.claim)) {
+    const { rules, traffic } = this.parts;
+    const { host } = this.claim;
+    if (!rules.permits(this.address, this.claim)) {
+      traffic.denied(host);
       this.cut();
       return;
     }
+    traffic.allowed({ name: host, entry: host === undefined ? undefined : rules.entryFor(this.address, host) });
     this.client.deadline = Number.POSITIVE_INFINITY;
     this.client.pause();
     this.attempt = this.reach(this.claim);
-    this.retire = this.parts.rules.admit(this.address, this);
+    this.retire = rules.admit(this.address, this);
   }
 
   /** What speaks no TLS, or names no server, has no host: it may be permitted by its address alone. */

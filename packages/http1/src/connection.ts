@@ -33,6 +33,9 @@ export class Connection {
   tls = false;
   /** Address of the server that it was opened to. */
   peer: string | undefined;
+  /** Bytes that the peer has sent, and that the kernel has taken for it; of TLS those within. */
+  receivedBytes = 0;
+  sentBytes = 0;
   /** Called by `destroy`. */
   onDestroy: (() => void) | undefined;
   /** Called once it is closed, also when its owner has changed. */
@@ -69,7 +72,7 @@ export class Connection {
       this.enqueue(data);
       return this.queuedBytes < HIGH_WATER;
     }
-    const written = Math.max(0, this.socket.write(data));
+    const written = this.give(this.socket, data);
     if (written === data.byteLength) return true;
     this.enqueue(data.subarray(written));
     return this.queuedBytes < HIGH_WATER;
@@ -86,7 +89,7 @@ export class Connection {
     SCRATCH.set(second, first.byteLength);
     const both = SCRATCH.subarray(0, total);
     if (this.closed || this.ending || this.halfClosing || !this.socket) return true;
-    const written = this.queue.length > 0 ? 0 : Math.max(0, this.socket.write(both));
+    const written = this.queue.length > 0 ? 0 : this.give(this.socket, both);
     if (written === total) return true;
     this.enqueue(both.slice(written));
     return this.queuedBytes < HIGH_WATER;
@@ -129,6 +132,8 @@ export class Connection {
     )
       return 0;
     const { taken, rest } = moveInKernel(this.descriptor, target.descriptor, Math.min(limit, MOVE_BYTES));
+    this.receivedBytes += taken;
+    target.sentBytes += taken - (rest?.bytes.byteLength ?? 0);
     if (rest) target.writeBorrowed(rest);
     return taken;
   }
@@ -180,6 +185,13 @@ export class Connection {
     return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1;
   }
 
+  /** Gives bytes to the kernel. Returns how many it took. */
+  private give(socket: Socket<Connection>, data: Uint8Array): number {
+    const written = Math.max(0, socket.write(data));
+    this.sentBytes += written;
+    return written;
+  }
+
   private enqueue(data: Uint8Array): void {
     this.queue.push(data);
     this.queuedBytes += data.byteLength;
@@ -188,7 +200,7 @@ export class Connection {
   private flush(): void {
     while (this.queue.length > 0 && this.socket && !this.closed) {
       const first = this.queue[0] as Uint8Array;
-      const written = Math.max(0, this.socket.write(first));
+      const written = this.give(this.socket, first);
       this.queuedBytes -= written;
       if (written < first.byteLength) {
         this.queue[0] = first.subarray(written);
@@ -207,6 +219,7 @@ export class Connection {
   /** Handlers for `Bun.listen` and `Bun.connect`; one object serves every connection. */
   static readonly handlers = {
     data(socket: Socket<Connection>, bytes: Buffer): void {
+      socket.data.receivedBytes += bytes.byteLength;
       socket.data.owner?.onData(bytes);
     },
     drain(socket: Socket<Connection>): void {

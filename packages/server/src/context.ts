@@ -208,7 +208,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
     snapshots: new SnapshotService(serving),
     forks: new ForkService(serving),
     rollbacks: new RollbackService(serving),
-    ...{ tokens, networkLog: new NetworkLog({ driver, sandboxes, clock, logger, instruments, ...recorded }) },
+    ...{ tokens, networkLog: new NetworkLog({ driver, sandboxes, store, clock, logger, instruments, ...recorded }) },
     ...{ history, clock, instruments, feed: new EventFeed({ events: store.events, clock }) },
     ...assembleWebhooks({ ...options, store, clock }),
     ...{ secrets, ...recorded, volumes, idempotency, volumeContent: driver.volumes.content, sdkPackage, dashboardFiles },

@@ -5,6 +5,7 @@ import { Argument, type Command } from "commander";
 import { connection, connectionToRead } from "../connection.ts";
 import type { CliContext } from "../context.ts";
 import { NETWORK_PRESETS, type NetworkPreset, parsePort, parseSeconds } from "../options.ts";
+import { bytes } from "../output/units.ts";
 import { resolveSandbox } from "../sandbox-ref.ts";
 
 const URL_EXAMPLES = `
@@ -99,14 +100,26 @@ async function networkLog(text: string, { follow, denied, search, json }: LogOpt
   }
 }
 
-/** `12:00:01 denied  tcp 198.51.100.9:25  denyOut 0.0.0.0/0` */
-function lineOf({ timestamp, verdict, protocol, name, address, port, answers, request, rule, count }: NetworkLogEntry): string {
+/** `12:00:01 denied  tcp  198.51.100.9:25  denyOut 0.0.0.0/0` */
+function lineOf(entry: NetworkLogEntry): string {
+  const { timestamp, verdict, protocol, request, rule, count } = entry;
   const time = timestamp.toISOString().slice(0, 19).replace("T", " ");
   if (verdict === "dropped") return `${time} ${count} more, which were not kept`;
-  const given = answers?.length ? ` (${answers.join(", ")})` : "";
-  const asked = name === undefined ? `${address}${port === undefined ? "" : `:${port}`}` : `${name}${given}`;
-  const what = request ?? asked;
-  return `${time} ${verdict.padEnd(7)} ${(protocol ?? "").padEnd(4)} ${what}  ${rule}`;
+  return `${time} ${verdict.padEnd(7)} ${(protocol ?? "").padEnd(4)} ${request ?? goalOf(entry)}  ${rule}${movedBy(entry)}`;
+}
+
+/** `example.com (203.0.113.7)`, `example.com:443 (203.0.113.7)` or `203.0.113.7:443`. */
+function goalOf({ name, address, port, answers }: NetworkLogEntry): string {
+  const at = port === undefined ? "" : `:${port}`;
+  if (name === undefined) return `${address}${at}`;
+  const addresses = answers ?? (address === undefined ? [] : [address]);
+  return `${name}${at}${addresses.length > 0 ? ` (${addresses.join(", ")})` : ""}`;
+}
+
+/** `, sent 1.5 KiB, received 20 MiB` of what is known. */
+function movedBy({ verdict, sentBytes, receivedBytes }: NetworkLogEntry): string {
+  if (verdict !== "allowed" || sentBytes === undefined || receivedBytes === undefined) return "";
+  return `, sent ${bytes(sentBytes)}, received ${bytes(receivedBytes)}`;
 }
 
 async function networkSuggest(text: string, context: CliContext): Promise<void> {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import type { SandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
-import type { EgressPolicy } from "@boxyard/driver";
+import type { EgressPolicy, NetworkAttempt } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
 import type { NetworkLease, SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
@@ -128,6 +128,31 @@ test("allowed names are reached by HTTP and HTTPS, in any case and with a final 
     for (const host of ["denied.example", "wild.example", "notallowed.example", "allowed.example.denied.example", PUBLIC])
       expect([scheme, host, await curl(sandbox, `${scheme}://${host}/`)]).toEqual([scheme, host, "failed"]);
   }
+  await unplug(sandbox);
+});
+
+test("connections are in the record with their name, what allowed it and their bytes, and refused ones with their name", async () => {
+  const sandbox = await plugIn(NAMED);
+  const seen: NetworkAttempt[] = [];
+  const recorded = (name: string, port: number) =>
+    eventually(`${name}:${port}`, () => {
+      seen.push(...networks.takeAttempts().attempts);
+      const isWanted = (attempt: NetworkAttempt) => attempt.name === name && attempt.port === port;
+      return seen.find((attempt) => attempt.sandboxId === sandbox.lease.sandboxId && isWanted(attempt));
+    });
+  const sizes = ["--output", "/dev/null", "--write-out", "%{size_request} %{size_header} %{size_download}"];
+  const [sent = 0, head = 0, body = 0] = (await curl(sandbox, "http://a.b.Wild.example/", PUBLIC, ...sizes)).split(" ").map(Number);
+  expect([sent > 0, head > 0, body > 0]).toEqual([true, true, true]);
+  const facts = { protocol: "tcp", isAllowed: true, rule: "allowed", address: PUBLIC } as const;
+  const plain = await recorded("a.b.wild.example", 80);
+  expect(plain).toMatchObject({ ...facts, entry: "*.wild.example", sentBytes: sent, receivedBytes: head + body });
+  await curl(sandbox, "https://allowed.example/");
+  const tls = await recorded("allowed.example", 443);
+  expect(tls).toMatchObject({ ...facts, entry: "allowed.example" });
+  expect([(tls.sentBytes ?? 0) > 100, (tls.receivedBytes ?? 0) > 100]).toEqual([true, true]);
+  for (const scheme of ["http", "https"]) await curl(sandbox, `${scheme}://denied.example/`, EVIL);
+  for (const port of [80, 443])
+    expect(await recorded("denied.example", port)).toMatchObject({ isAllowed: false, rule: "names", address: EVIL, sentBytes: 0 });
   await unplug(sandbox);
 });
 

@@ -38,6 +38,11 @@ export interface NetworkAttempt {
   readonly port?: number;
   /** Of a request by HTTP: its method and URL, which may be cut off. */
   readonly request?: string;
+  /** Of a connection that was let out by its name: the entry of `allowOut` that allowed it, in the form that `parseHostRule` gives. */
+  readonly entry?: string;
+  /** Of a connection through the egress proxy: the bytes that the sandbox has sent and received since the last report of the connection. */
+  readonly sentBytes?: number;
+  readonly receivedBytes?: number;
   /** IPv4 addresses that the name server gave for the name. */
   readonly answers?: readonly string[];
 }

@@ -34,13 +34,24 @@ export function parseHostRule(text: string): string | undefined {
   return name === undefined ? undefined : `${wildcard ? "*." : ""}${name}`;
 }
 
-/** Decides whether a name that `canonicalHost` gave fits one of some rules that `parseHostRule` gave, in time that does not grow with the rules. */
-export function hostMatcher(rules: readonly string[]): (host: string) => boolean {
+/**
+ * Finds the most exact of some rules that `parseHostRule` gave which a name fits that `canonicalHost` gave, in time that does not grow with the rules;
+ * undefined: it fits none.
+ */
+export function hostRuleFinder(rules: readonly string[]): (host: string) => string | undefined {
   const known = new Set(rules);
-  if (known.has("*")) return () => true;
   return (host) => {
-    if (known.has(host)) return true;
-    for (let dot = host.indexOf("."); dot >= 0; dot = host.indexOf(".", dot + 1)) if (known.has(`*${host.slice(dot)}`)) return true;
-    return false;
+    if (known.has(host)) return host;
+    for (let dot = host.indexOf("."); dot >= 0; dot = host.indexOf(".", dot + 1)) {
+      const rule = `*${host.slice(dot)}`;
+      if (known.has(rule)) return rule;
+    }
+    return known.has("*") ? "*" : undefined;
   };
+}
+
+/** Decides whether a name fits one of some rules, as `hostRuleFinder`. */
+export function hostMatcher(rules: readonly string[]): (host: string) => boolean {
+  const find = hostRuleFinder(rules);
+  return (host) => find(host) !== undefined;
 }

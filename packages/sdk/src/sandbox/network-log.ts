@@ -12,13 +12,16 @@ export interface NetworkLogEntry {
   readonly verdict: "allowed" | "denied" | "dropped";
   /** `dns`: a question to the sandbox's name server. `http`: a request that its recording has no answer to. */
   readonly protocol?: "dns" | "tcp" | "udp" | "icmp" | "http" | "other" | undefined;
-  /** What a question asked for; the host of a request. */
+  /** What a question asked for; the host of a request, or that a connection was for. */
   readonly name?: string | undefined;
   /** IPv4 address to which a connection or packet went. */
   readonly address?: string | undefined;
   readonly port?: number | undefined;
   /** Method and URL of a request that the sandbox's recording has no answer to. */
   readonly request?: string | undefined;
+  /** Of a connection through the egress proxy: what the sandbox has sent since the last entry of the connection; `receivedBytes`: what it has received. */
+  readonly sentBytes?: number | undefined;
+  readonly receivedBytes?: number | undefined;
   /** IPv4 addresses that the name server gave. */
   readonly answers?: readonly string[] | undefined;
   /** What decided: an entry of a list, or a rule of the server, in words. */

@@ -40,6 +40,7 @@ const SHOWN: ReadonlySet<string> = new Set([
     "bytes",
     "changed",
     "version",
+    "denied",
   ],
 ]);
 

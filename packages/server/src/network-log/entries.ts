@@ -16,6 +16,9 @@ export interface NetworkEntry {
   /** Of a request that a recording has no answer to: its method and URL. */
   readonly request?: string;
   readonly answers?: readonly string[];
+  /** Of a connection through the egress proxy: what the sandbox sent and received since the last entry of the connection. */
+  readonly sentBytes?: number;
+  readonly receivedBytes?: number;
   /** What decided, in words: an entry of a list, or a rule of the server. */
   readonly rule: string;
   readonly count?: number;
@@ -57,14 +60,16 @@ const WORDS: Readonly<Record<AttemptRule, string>> = {
 };
 
 /** What decided an attempt: the entry of the policy's lists that fits, or the driver's rule. The policy is that of now, a second later at most. */
-export function ruleOf({ rule, address, name }: NetworkAttempt, { allowOut = [], denyOut = [] }: EgressPolicy): string {
+export function ruleOf({ rule, address, name, entry: decided }: NetworkAttempt, { allowOut = [], denyOut = [] }: EgressPolicy): string {
+  // The policy may have changed since the connection began.
+  if (decided !== undefined) return `allowOut ${allowOut.find((entry) => parseHostRule(entry) === decided) ?? decided}`;
   const number = address === undefined ? undefined : parseRange(address)?.first;
   const holds = (entry: string) => {
     const range = parseRange(entry);
     return range !== undefined && number !== undefined && range.first <= number && number <= range.last;
   };
   const names = (entry: string) => name !== undefined && fits(parseHostRule(entry), name);
-  const allowed = rule === "allowed" ? allowOut.find((entry) => holds(entry) || names(entry)) : undefined;
+  const allowed = rule === "allowed" ? (allowOut.find(names) ?? allowOut.find(holds)) : undefined;
   if (allowed !== undefined) return `allowOut ${allowed}`;
   const denied = rule === "lists" ? denyOut.find(holds) : undefined;
   return denied === undefined ? WORDS[rule] : `denyOut ${denied}`;

@@ -5,6 +5,8 @@ import { parseRange } from "@boxyard/driver";
 import type { Instruments } from "../prometheus/instruments.ts";
 import type { NetworkRecordings } from "../recordings/network-recordings.ts";
 import type { LivingSandboxes } from "../sandboxes/engine/living.ts";
+import type { Store } from "../store/index.ts";
+import { Denials } from "./denials.ts";
 import { Entries, type NetworkEntry, ruleOf } from "./entries.ts";
 import { type SuggestedPolicy, suggest } from "./suggest.ts";
 
@@ -17,6 +19,7 @@ export interface NetworkLogParts {
   readonly logger: Logger;
   readonly instruments: Pick<Instruments, "addCounter">;
   readonly recordings: Pick<NetworkRecordings, "noteStopped">;
+  readonly store: { readonly events: Pick<Store["events"], "note"> };
 }
 
 export interface NetworkLogQuery {
@@ -35,13 +38,15 @@ export class NetworkLog {
   private readonly parts: NetworkLogParts;
   private readonly entries = new Map<SandboxId, Entries>();
   private readonly rounds: Rounds;
+  private readonly denials: Denials;
   private denied = 0;
   /** Recordings that lack something, until the next round. */
   private stopped = new Map<string, string>();
 
   constructor(parts: NetworkLogParts) {
     this.parts = parts;
-    const { clock, logger, instruments } = parts;
+    const { clock, logger, instruments, store } = parts;
+    this.denials = new Denials(store.events, clock);
     const onError = (error: unknown) =>
       logger.error({ err: error }, "what sandboxes try to reach could not be read; it will be tried again");
     this.rounds = new Rounds(() => this.round(), { clock, everyMs: EVERY_MS, onError });
@@ -89,6 +94,7 @@ export class NetworkLog {
     const { stopped } = this;
     this.stopped = new Map();
     await this.parts.recordings.noteStopped(stopped);
+    await this.denials.tell((id) => this.parts.sandboxes.find(id) !== undefined);
   }
 
   private look(): void {
@@ -96,10 +102,13 @@ export class NetworkLog {
     const { attempts, dropped, stopped = [] } = driver.takeAttempts();
     for (const [id, reason] of stopped) this.stopped.set(id, reason);
     for (const attempt of attempts) {
-      const { sandboxId, isAllowed, rule: _, ...facts } = attempt;
+      const { sandboxId, isAllowed, rule: _, entry: __, ...facts } = attempt;
       const record = sandboxes.find(sandboxId)?.record;
       if (record?.owner.kind !== "user") continue;
-      if (!isAllowed) this.denied++;
+      if (!isAllowed) {
+        this.denied++;
+        this.denials.add(sandboxId, record.teamId, facts);
+      }
       this.entriesOf(sandboxId).add({ ...facts, verdict: isAllowed ? "allowed" : "denied", rule: ruleOf(attempt, record.settings.egress) });
     }
     for (const [id, count] of dropped) {

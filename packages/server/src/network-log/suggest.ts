@@ -22,8 +22,9 @@ export function suggest(entries: readonly NetworkEntry[], isClosed: (address: st
     names.add(name);
     for (const address of answers) nameOf.set(address, name);
   }
-  for (const { address, port } of entries) {
-    if (address === undefined || isClosed(address)) continue;
+  for (const { address, port, name } of entries) {
+    // What has a name was decided by it.
+    if (address === undefined || name !== undefined || isClosed(address)) continue;
     if (!nameOf.has(address) || port === undefined || !NAMED_PORTS.has(port)) addresses.add(address);
   }
   return { allowOut: [...[...names].sort(), ...[...addresses].sort()], denyOut: [ALL] };

@@ -68,6 +68,8 @@ export interface EventStore {
   readBackOf(teamId: TeamId, before: number, limit: number, filter?: EventFilter): Promise<StoreEvent[]>;
   /** Events of the lives of a team's sandboxes, as long as the store has the sandboxes' records. */
   livesOf(teamId: TeamId, query: LivesQuery): Promise<StoreEvent[]>;
+  /** Writes events of what changes nothing in the store. */
+  note(events: readonly NewEvent[]): Promise<void>;
   /** Calls `listener` after each commit of this process that wrote events, with their actions; the returned function ends that. */
   subscribe(listener: (actions: readonly string[]) => void): () => void;
   /** The cursor of the newest event; 0 if there was none. */

@@ -1,7 +1,7 @@
 import type { TeamId } from "@boxyard/core";
 import { LIFECYCLE_TYPES } from "@boxyard/spec/platform";
 import { type Actor, SERVER } from "../actor.ts";
-import type { EventDetail, EventFilter, EventStore, LivesQuery, StoreEvent } from "./event.ts";
+import type { EventDetail, EventFilter, EventStore, LivesQuery, NewEvent, StoreEvent } from "./event.ts";
 import type { Session } from "./session.ts";
 import { num, optionalNum, type Row, text } from "./sql-values.ts";
 
@@ -126,6 +126,12 @@ export class SqlEventStore implements EventStore {
           UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${e} UNION ALL SELECT cursor FROM events WHERE team_id = ${team} AND life = ${f}
           ORDER BY cursor DESC LIMIT ${limit} OFFSET ${offset}`;
     return (rows as Row[]).map((row) => num(row.cursor));
+  }
+
+  note(events: readonly NewEvent[]): Promise<void> {
+    return this.session.transaction(async (tx) => {
+      for (const event of events) tx.record(event);
+    });
   }
 
   subscribe(listener: (actions: readonly string[]) => void): () => void {

@@ -318,6 +318,8 @@ export type NetworkLogEntry = {
   readonly request?: string | undefined;
   readonly address?: string | undefined;
   readonly port?: number | undefined;
+  readonly sentBytes?: number | undefined;
+  readonly receivedBytes?: number | undefined;
   readonly answers?: readonly string[] | undefined;
   readonly rule: string;
   readonly count?: number | undefined;

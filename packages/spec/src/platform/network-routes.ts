@@ -16,10 +16,15 @@ export const NetworkLogEntry = z
       .enum(["dns", "tcp", "udp", "icmp", "http", "other"])
       .optional()
       .meta({ description: "`dns`: a question to the sandbox's name server; `http`: a request to which its recording has no answer" }),
-    name: z.string().optional().meta({ description: "What a question asked for; the host of a request" }),
+    name: z.string().optional().meta({ description: "What a question asked for; the host of a request, or that a connection was for" }),
     request: z.string().optional().meta({ description: "Method and URL of a request that the sandbox's recording has no answer to" }),
     address: z.string().optional().meta({ description: "IPv4 address to which a connection or packet went" }),
     port: z.int().optional(),
+    sentBytes: z
+      .int()
+      .optional()
+      .meta({ description: "Of a connection through the egress proxy: what the sandbox has sent since the last entry of the connection" }),
+    receivedBytes: z.int().optional().meta({ description: "The same of what it has received" }),
     answers: z.array(z.string()).optional().meta({ description: "IPv4 addresses that the name server gave" }),
     rule: z.string().meta({ description: "What decided: an entry of a list, or a rule of the server, in words" }),
     count: z.int().optional(),

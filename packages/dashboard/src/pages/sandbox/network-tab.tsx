@@ -1,7 +1,7 @@
 import type { NetworkLogEntry, SandboxDetail } from "@boxyard/spec/platform-types";
 import { useState } from "preact/hooks";
 import { sandbox } from "../../lib/api.ts";
-import { clockTime, counted, fullTime } from "../../lib/format.ts";
+import { bytes, clockTime, counted, fullTime } from "../../lib/format.ts";
 import { useResource } from "../../lib/resource.ts";
 import { Choice, Field } from "../../ui/field.tsx";
 import { Empty, Loaded } from "../../ui/state.tsx";
@@ -73,15 +73,22 @@ function Attempt({ entry }: { entry: NetworkLogEntry }) {
         {verdict === "dropped"
           ? `${counted(count ?? 0, "more attempt")} that the record does not keep`
           : `${protocol ?? ""} ${goalOf(entry)}`}
-        <span class="log-fields">{rule}</span>
+        <span class="log-fields">{`${rule}${movedBy(entry)}`}</span>
       </span>
     </li>
   );
 }
 
-/** Where an attempt went: `example.com → 203.0.113.7`, or `203.0.113.7:443`; of a request that a recording did not answer, the request. */
+/** Where an attempt went: `example.com → 203.0.113.7`, `example.com:443` or `203.0.113.7:443`; of a request that a recording did not answer, the request. */
 function goalOf({ name, request, address, port, answers }: NetworkLogEntry): string {
   if (request !== undefined) return request;
-  if (name !== undefined) return answers?.length ? `${name} → ${answers.join(", ")}` : name;
-  return `${address ?? ""}${port === undefined ? "" : `:${port}`}`;
+  const at = port === undefined ? "" : `:${port}`;
+  if (name !== undefined) return answers?.length ? `${name} → ${answers.join(", ")}` : `${name}${at}`;
+  return `${address ?? ""}${at}`;
+}
+
+/** What a connection has moved, where that is known. */
+function movedBy({ verdict, sentBytes, receivedBytes }: NetworkLogEntry): string {
+  if (verdict !== "allowed" || sentBytes === undefined || receivedBytes === undefined) return "";
+  return `, sent ${bytes(sentBytes)}, received ${bytes(receivedBytes)}`;
 }

@@ -25,7 +25,7 @@ test("a sandbox cannot end the proxy by the longest request that a recording doe
     clock: systemClock,
     onEnd: (how) => ends.push(how),
     certificateFor: async () => undefined,
-    reports: { onMiss: (one) => misses.push(one), onStopped() {} },
+    reports: { onMiss: (one) => misses.push(one), onConnection() {}, onStopped() {} },
   });
   await child.ready;
   child.trust("");

@@ -1,7 +1,7 @@
 import { AppError, type Clock } from "@boxyard/core";
 import { canonicalHost, type HostPolicy } from "@boxyard/driver";
 import type { Identity } from "../edge-authority/certificates.ts";
-import { hearReport, type ProxyReports } from "./reports.ts";
+import { hearReport, isReport, type ProxyReports } from "./reports.ts";
 
 /** Longest wait for the process to listen, and for an answer. */
 const READY_MS = 15_000;
@@ -29,7 +29,7 @@ interface ChildOptions {
   readonly onEnd: (how: string) => void;
   /** Makes a certificate that the process asks for; undefined: not for this host. */
   readonly certificateFor: (host: string) => Promise<Identity | undefined>;
-  /** What it reports of recordings. */
+  /** What it reports of recordings and connections. */
   readonly reports: ProxyReports;
   /** Its working directory, below which recordings are; `/` by default. */
   readonly directory?: string | undefined;
@@ -77,7 +77,7 @@ export function startProxy(
   const hear = (line: string) => {
     const message = parsed(line);
     if (message?.type === "certificate") void certify(message.host);
-    else if (message?.type === "miss" || message?.type === "stopped") hearReport(message, reports);
+    else if (message && isReport(message.type)) hearReport(message, reports);
     else waiting.get(idOf(message))?.resolve();
   };
   const certify = async (name: unknown) => {

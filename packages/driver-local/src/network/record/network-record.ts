@@ -2,7 +2,7 @@ import type { Clock, SandboxId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { TakenAttempts } from "@boxyard/driver";
 import { addressesOfAnswer } from "../dns/addresses-of-answer.ts";
-import type { ProxyReports, ReplayMiss } from "../egress-proxy/reports.ts";
+import type { ConnectionReport, ProxyReports, ReplayMiss } from "../egress-proxy/reports.ts";
 import type { NetlinkSocket } from "../netlink/socket.ts";
 import { Attempts } from "./attempts.ts";
 import { readPackets, receivePackets } from "./packets.ts";
@@ -20,7 +20,7 @@ const MAX_NAME = 255;
 /** Recordings that stopped, until they are taken. */
 const MAX_STOPPED = 1000;
 
-/** What sandboxes try to reach: packets that the router's rules report, and questions to the name server. */
+/** What sandboxes try to reach: packets that the router's rules report, questions to the name server, and connections through the egress proxy. */
 export class NetworkRecord implements ProxyReports {
   private readonly options: NetworkRecordOptions;
   private readonly attempts: Attempts;
@@ -58,6 +58,14 @@ export class NetworkRecord implements ProxyReports {
     const rule = isIncomplete ? "incompleteReplay" : "replay";
     const request = `${method} ${url}`;
     this.attempts.note({ sandboxId, protocol: "http", isAllowed: isPassed, rule, request, ...(name && { name }) });
+  };
+
+  readonly onConnection = ({ address: from, server: address, isAllowed, name, ...facts }: ConnectionReport): void => {
+    const sandboxId = this.options.sandboxAt(from);
+    if (sandboxId === undefined) return;
+    const denied = name === undefined ? "lists" : "names";
+    const goal = { ...(name !== undefined && { name }), ...(address !== undefined && { address }) };
+    this.attempts.note({ sandboxId, protocol: "tcp", isAllowed, rule: isAllowed ? "allowed" : denied, ...goal, ...facts });
   };
 
   readonly onStopped = (id: string, reason: string): void => {

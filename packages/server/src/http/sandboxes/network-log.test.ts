@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { NetworkAttempt } from "@boxyard/driver";
+import { eventually } from "@boxyard/testkit";
 import { TestServer } from "../../testing/test-server.ts";
 
 let s: TestServer;
@@ -65,6 +66,40 @@ test("has each attempt with what decided, oldest first, and goes on at a cursor"
   expect((await log(`?cursor=${first.cursor}`)).entries).toMatchObject([{ name: "evil.example", rule: "the name is not in allowOut" }]);
   expect((await log("?verdict=allowed")).entries).toHaveLength(2);
   expect((await log("?search=evil")).entries).toHaveLength(1);
+});
+
+test("has the bytes of connections that names let out, and the entry that decided although the policy has changed", async () => {
+  const connection = { protocol: "tcp", isAllowed: true, rule: "allowed", address: "198.51.100.1", port: 443 } as const;
+  tried(
+    { ...connection, name: "a.allowed.example", entry: "*.allowed.example", sentBytes: 700, receivedBytes: 5000 },
+    { ...connection, name: "b.former.example", entry: "*.former.example", sentBytes: 0, receivedBytes: 0 },
+    { ...connection, name: "evil.example", isAllowed: false, rule: "names", sentBytes: 0, receivedBytes: 0 },
+  );
+  const { entries } = await log();
+  expect(entries).toMatchObject([
+    { name: "a.allowed.example", rule: "allowOut *.Allowed.example", port: 443, sentBytes: 700, receivedBytes: 5000 },
+    { name: "b.former.example", rule: "allowOut *.former.example" },
+    { name: "evil.example", verdict: "denied", rule: "the name is not in allowOut" },
+  ]);
+  expect(entries[0]).not.toHaveProperty("entry");
+  // A name decided, so the policy that is suggested needs no address.
+  const { allowOut } = (await s.call("GET", `/sandboxes/${id}/network/suggest`)).body;
+  expect(allowOut).toEqual(["a.allowed.example", "b.former.example", "evil.example"]);
+});
+
+test("tells what was denied in an event, with the first names and addresses", async () => {
+  const denied = { protocol: "tcp", isAllowed: false, rule: "lists" } as const;
+  tried({ ...denied, address: "198.51.100.9", port: 25 }, { ...denied, rule: "names", name: "evil.example" }, NAME);
+  const told = await eventually("the event", async () => {
+    const { events } = (await s.call("GET", `/events?action=sandbox.denied&targetID=${id}`)).body;
+    return events[0];
+  });
+  expect(told).toMatchObject({
+    action: "sandbox.denied",
+    targetID: id,
+    actor: { kind: "server" },
+    after: { denied: { count: 2, names: ["evil.example"], addresses: ["198.51.100.9:25"] } },
+  });
 });
 
 test("keeps the newest thousand attempts of a sandbox, and none of one that has ended", async () => {
