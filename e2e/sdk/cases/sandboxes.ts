@@ -101,7 +101,10 @@ export const SANDBOXES: readonly Case[] = [
       assert.equal(await sandbox.files.read("work"), "good");
       assert.equal((await sandbox.commands.list())[0]?.pid, pid);
       const listed = await sdk.Sandbox.listSnapshots({ ...options, sandboxId: sandbox.sandboxId }).nextItems();
-      assert.deepEqual(listed, [{ snapshotId, names }]);
+      assert.deepEqual(
+        listed.map((one) => ({ snapshotId: one.snapshotId, names: one.names, sandboxId: one.sandboxId })),
+        [{ snapshotId, names, sandboxId: sandbox.sandboxId }],
+      );
       assert.deepEqual(
         [await sdk.Sandbox.deleteSnapshot(snapshotId, options), await sdk.Sandbox.deleteSnapshot(snapshotId, options)],
         [true, false],
