@@ -1,27 +1,24 @@
-import type { ClientConnection, Connection, Exchange } from "@boxyard/http1";
+import type { ClientConnection, Exchange } from "@boxyard/http1";
+import { HeldExchange } from "../proxy/held-exchange.ts";
 import type { OwnerPlace, OwnerPlaceView } from "./owner-place.ts";
 
 /** Makes the exchange with the owner. `onUnreached` is called when nothing was sent, with what had come of the body. */
 export type Connect = (place: OwnerPlace, onUnreached: (early: readonly Buffer[]) => void) => Exchange;
 
 /**
- * A request on its way to the owner. Without an owner it waits for one, and keeps what came of its body meanwhile; it also does when the owner refuses the
- * connection, because then nothing of the request was sent. A request that was sent is never sent again.
+ * A request on its way to the owner. Without an owner it waits for one; it also does when the owner refuses the connection, because then nothing of the
+ * request was sent. A request that was sent is never sent again.
  */
-export class ForwardExchange implements Exchange {
-  private readonly client: ClientConnection;
+export class ForwardExchange extends HeldExchange {
   private readonly view: OwnerPlaceView;
   private readonly connect: Connect;
   private readonly refuse: () => Exchange;
-  private early: Buffer[] = [];
-  private isBodyEnded = false;
   private isOver = false;
-  private giveUp: (() => void) | undefined;
-  private exchange: Exchange | undefined;
+  private leave: (() => void) | undefined;
 
   /** `refuse` answers that there is no owner. */
   constructor(client: ClientConnection, view: OwnerPlaceView, connect: Connect, refuse: () => Exchange) {
-    this.client = client;
+    super(client);
     this.view = view;
     this.connect = connect;
     this.refuse = refuse;
@@ -33,42 +30,14 @@ export class ForwardExchange implements Exchange {
     else this.await(0);
   }
 
-  get bodyTarget(): Connection | undefined {
-    return this.exchange?.bodyTarget;
-  }
-
-  onBody(bytes: Buffer): void {
-    if (this.exchange) {
-      this.exchange.onBody(bytes);
-      return;
-    }
-    this.early.push(bytes);
-    this.client.pauseBody();
-  }
-
-  onBodyEnd(): void {
-    this.isBodyEnded = true;
-    this.exchange?.onBodyEnd();
-  }
-
-  onClientDrain(): void {
-    this.exchange?.onClientDrain();
-  }
-
-  onClientEnd(): void {
-    this.exchange?.onClientEnd?.();
-  }
-
-  onClientClosed(): void {
+  protected giveUp(): void {
     this.isOver = true;
-    this.giveUp?.();
-    this.early = [];
-    this.exchange?.onClientClosed();
+    this.leave?.();
   }
 
   private await(after: number): void {
     this.client.pauseBody();
-    this.giveUp = this.view.wait(after, (place) => {
+    this.leave = this.view.wait(after, (place) => {
       if (this.isOver) return;
       this.client.resumeBody();
       if (place) this.goOn(place);
@@ -79,19 +48,9 @@ export class ForwardExchange implements Exchange {
   private goOn(place: OwnerPlace): void {
     this.hand(
       this.connect(place, (early) => {
-        this.exchange = undefined;
-        this.early = [...early];
+        this.holdAgain(early);
         this.await(place.epoch);
       }),
     );
-  }
-
-  /** `exchange` takes over the request. */
-  private hand(exchange: Exchange): void {
-    this.exchange = exchange;
-    const { early } = this;
-    this.early = [];
-    for (const bytes of early) exchange.onBody(bytes);
-    if (this.isBodyEnded) exchange.onBodyEnd();
   }
 }
