@@ -1,6 +1,5 @@
-import { join } from "node:path";
-import { AppError } from "@boxyard/core";
-import { CHECKOUT, hashSources } from "../checkout.ts";
+import { hashSources } from "../checkout.ts";
+import { type Builder, runBuilder } from "./run-builder.ts";
 
 /** Sources of the dashboard, relative to the checkout. The lock file has the versions of its packages. */
 const SOURCES = [
@@ -11,7 +10,13 @@ const SOURCES = [
   "packages/core/src",
   "package-lock.json",
 ];
-const BUILD_LIMIT_MS = 300_000;
+const BUILDER: Builder = {
+  what: "the dashboard",
+  program: "packages/dashboard/src/build/main.ts",
+  limitMs: 300_000,
+  code: "unavailable",
+  reason: "dashboard_build",
+};
 
 /** Hash of the sources of the dashboard. */
 export const dashboardKey = (): string => hashSources(SOURCES);
@@ -20,19 +25,5 @@ export const dashboardKey = (): string => hashSources(SOURCES);
  * Writes the dashboard's files into the new directory `target`, in a process of its own: two seconds, or some more where npm has to fetch its packages
  * first. Throws `unavailable`, reason `dashboard_build`.
  */
-export async function buildDashboard(target: string, env: Readonly<Record<string, string | undefined>>): Promise<void> {
-  const child = Bun.spawn([process.execPath, join(CHECKOUT, "packages/dashboard/src/build/main.ts"), target], {
-    cwd: "/",
-    env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: BUILD_LIMIT_MS,
-  });
-  const output = (await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])).join("").trim();
-  const status = await child.exited;
-  if (status === 0) return;
-  throw new AppError("unavailable", `the dashboard cannot be built (status ${status}): ${output.slice(-2000)}`, {
-    reason: "dashboard_build",
-  });
-}
+export const buildDashboard = (target: string, env: Readonly<Record<string, string | undefined>>): Promise<void> =>
+  runBuilder(BUILDER, target, env);
