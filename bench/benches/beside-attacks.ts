@@ -2,15 +2,12 @@ import { Sandbox } from "@boxyard/sdk";
 import type { Platform } from "@boxyard/testkit";
 import { ATTACKS, PLAIN } from "../lib/attacks.ts";
 import type { Bench, BenchResult, Verdict } from "../lib/bench.ts";
-import { beside } from "../lib/beside.ts";
+import { inTurns, timed, withinTwice } from "../lib/beside.ts";
 import { repeat, type Summary, summarize } from "../lib/stats.ts";
 
 /** Creates beside each attack, and as many beside plain load. */
 const CREATES = 12;
 const COMMANDS_PER_CREATE = 3;
-/** An attack alternates with plain load in so many pairs, so that both meet the same machine. */
-const PAIRS = 2;
-const MOST_TIMES = 2;
 
 /** Milliseconds of each create, and of each command. */
 interface Times {
@@ -31,18 +28,16 @@ export const besideAttacks: Bench = {
     for (const [name, program] of Object.entries(ATTACKS)) {
       const plain: Times = { creates: [], commands: [] };
       const attacked: Times = { creates: [], commands: [] };
-      for (let pair = 0; pair < PAIRS; pair++) {
-        for (const [load, times] of [
-          [PLAIN, plain],
-          [program, attacked],
-        ] as const)
-          await beside(attacker, load, () => measure(platform, neighbour, Math.ceil(count / PAIRS), times));
-      }
+      const loads = [
+        { program: PLAIN, times: plain },
+        { program, times: attacked },
+      ] as const;
+      await inTurns(attacker, loads, count, (share, times) => measure(platform, neighbour, share, times));
       for (const what of ["creates", "commands"] as const) {
         const [alone, beside] = [summarize(plain[what]), summarize(attacked[what])];
         series[`${what} beside ${name}`] = beside;
         series[`${what} beside plain load, in turns with ${name}`] = alone;
-        verdicts.push(within(`${what} beside ${name}, p50, against plain load`, beside, alone));
+        verdicts.push(withinTwice(`${what} beside ${name}, p50, against plain load`, beside.p50, alone.p50));
       }
     }
     return { series, verdicts, notes: [] };
@@ -50,11 +45,6 @@ export const besideAttacks: Bench = {
 };
 
 async function measure(platform: Platform, neighbour: Sandbox, count: number, times: Times): Promise<void> {
-  const timed = async (into: number[], deed: () => Promise<unknown>) => {
-    const startedAt = performance.now();
-    await deed();
-    into.push(performance.now() - startedAt);
-  };
   await repeat(1, () => neighbour.commands.run("true"), 1);
   for (let round = 0; round < count; round++) {
     let made: Sandbox | undefined;
@@ -64,9 +54,4 @@ async function measure(platform: Platform, neighbour: Sandbox, count: number, ti
     for (let command = 0; command < COMMANDS_PER_CREATE; command++) await timed(times.commands, () => neighbour.commands.run("true"));
     await made?.kill();
   }
-}
-
-function within(promise: string, { p50 }: Summary, plain: Summary): Verdict {
-  const ratio = Math.round((p50 / plain.p50) * 10) / 10;
-  return { promise: `${promise} ≤ ${MOST_TIMES} ×`, measured: `${ratio} × (${p50} and ${plain.p50} ms)`, kept: ratio <= MOST_TIMES };
 }

@@ -1,15 +1,12 @@
 import { Sandbox } from "@boxyard/sdk";
 import { PLAIN } from "../lib/attacks.ts";
 import type { Bench, BenchResult, Verdict } from "../lib/bench.ts";
-import { beside } from "../lib/beside.ts";
+import { inTurns, timed, withinTwice } from "../lib/beside.ts";
 import { FLOODS } from "../lib/floods.ts";
 import { repeat, type Summary, summarize } from "../lib/stats.ts";
 
 /** Samples of each kind beside each flood, and as many beside plain load. */
 const SAMPLES = 200;
-/** A flood alternates with plain load in so many pairs, so that both meet the same machine. */
-const PAIRS = 2;
-const MOST_TIMES = 2;
 const PORT = 8000;
 /** Answers each connection to the port with a few bytes. */
 const SERVICE = `import socket
@@ -41,18 +38,16 @@ export const networkFlood: Bench = {
     for (const what of ["requests", "commands"] as const) series[`${what} beside nothing`] = summarize(alone[what]);
     for (const [name, program] of Object.entries(FLOODS)) {
       const [plain, flooded] = [none(), none()];
-      for (let pair = 0; pair < PAIRS; pair++) {
-        for (const [load, times] of [
-          [PLAIN, plain],
-          [program, flooded],
-        ] as const)
-          await beside(attacker, load, () => measure(neighbour, ask, Math.ceil(count / PAIRS), times));
-      }
+      const loads = [
+        { program: PLAIN, times: plain },
+        { program, times: flooded },
+      ] as const;
+      await inTurns(attacker, loads, count, (share, times) => measure(neighbour, ask, share, times));
       for (const what of ["requests", "commands"] as const) {
         const [before, with_] = [summarize(plain[what]), summarize(flooded[what])];
         series[`${what} beside ${name}`] = with_;
         series[`${what} beside plain load, in turns with ${name}`] = before;
-        verdicts.push(within(`${what} beside a flood of ${name}, p99, against plain load`, with_, before));
+        verdicts.push(withinTwice(`${what} beside a flood of ${name}, p99, against plain load`, with_.p99, before.p99));
       }
     }
     await service.kill();
@@ -79,19 +74,9 @@ function requests(apiUrl: string, { sandboxId, trafficAccessToken }: Sandbox): (
 }
 
 async function measure(neighbour: Sandbox, ask: () => Promise<unknown>, count: number, times: Times): Promise<void> {
-  const timed = async (into: number[], deed: () => Promise<unknown>) => {
-    const startedAt = performance.now();
-    await deed();
-    into.push(performance.now() - startedAt);
-  };
   await repeat(1, () => neighbour.commands.run("true"), 1);
   for (let round = 0; round < count; round++) {
     await timed(times.requests, ask);
     await timed(times.commands, () => neighbour.commands.run("true"));
   }
-}
-
-function within(promise: string, { p99 }: Summary, plain: Summary): Verdict {
-  const ratio = Math.round((p99 / plain.p99) * 10) / 10;
-  return { promise: `${promise} ≤ ${MOST_TIMES} ×`, measured: `${ratio} × (${p99} and ${plain.p99} ms)`, kept: ratio <= MOST_TIMES };
 }

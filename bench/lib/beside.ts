@@ -1,5 +1,6 @@
 import type { CommandHandle, Sandbox } from "@boxyard/sdk";
 import { eventually } from "@boxyard/testkit";
+import type { Verdict } from "./bench.ts";
 
 /** Nobody waits for the end of the programs. */
 const NO_LIMIT = 0;
@@ -19,4 +20,39 @@ export async function beside(attacker: Sandbox, program: string, work: () => Pro
   } finally {
     await command.kill();
   }
+}
+
+/** A load alternates with plain load in so many pairs, so that both meet the same machine. */
+const PAIRS = 2;
+const MOST_TIMES = 2;
+
+/** A program in Python, and what is measured beside it. */
+export interface Load<T> {
+  readonly program: string;
+  readonly times: T;
+}
+
+/** Measures beside two loads of a sandbox in turns: `count` in all beside each. */
+export async function inTurns<T>(
+  attacker: Sandbox,
+  loads: readonly [Load<T>, Load<T>],
+  count: number,
+  measure: (count: number, times: T) => Promise<void>,
+): Promise<void> {
+  for (let pair = 0; pair < PAIRS; pair++) {
+    for (const { program, times } of loads) await beside(attacker, program, () => measure(Math.ceil(count / PAIRS), times));
+  }
+}
+
+/** Adds to `into` how long a deed takes, in milliseconds. */
+export async function timed(into: number[], deed: () => Promise<unknown>): Promise<void> {
+  const startedAt = performance.now();
+  await deed();
+  into.push(performance.now() - startedAt);
+}
+
+/** That a time beside a load is at most twice the one beside plain load. */
+export function withinTwice(promise: string, ms: number, plainMs: number): Verdict {
+  const ratio = Math.round((ms / plainMs) * 10) / 10;
+  return { promise: `${promise} ≤ ${MOST_TIMES} ×`, measured: `${ratio} × (${ms} and ${plainMs} ms)`, kept: ratio <= MOST_TIMES };
 }
