@@ -6,29 +6,13 @@ import { useResource } from "../../lib/resource.ts";
 import { go } from "../../lib/router.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { Checkbox, Choice, Field } from "../../ui/field.tsx";
-import { newSandbox, type Wish } from "./new-sandbox.ts";
+import { NO_WISHES, newSandbox, type Wish } from "./new-sandbox.ts";
 
 interface CreateProps {
   readonly onClose: () => void;
   /** Name or id of a template, or id of a snapshot. */
   readonly from?: string;
 }
-
-const START: Omit<Wish, "template"> = {
-  name: "",
-  minutes: "15",
-  idleMinutes: "",
-  pauses: false,
-  resumes: false,
-  preset: "all",
-  allowed: "",
-  cpus: "",
-  memory: "",
-  disk: "",
-  volumes: "",
-  metadata: "",
-  envs: "",
-};
 
 const OUTSIDE: readonly (readonly [Preset, string])[] = [
   ["all", "everything but private networks"],
@@ -37,7 +21,7 @@ const OUTSIDE: readonly (readonly [Preset, string])[] = [
 ];
 
 export function CreateDialog({ onClose, from }: CreateProps) {
-  const [wish, setWish] = useState<Wish>({ ...START, template: from ?? "base" });
+  const [wish, setWish] = useState<Wish>({ ...NO_WISHES, template: from ?? "base" });
   const change = (part: Partial<Wish>) => setWish({ ...wish, ...part });
   const create = async () => {
     const problem = problemOf({ preset: wish.preset, allowed: wish.allowed, denied: "" });

@@ -1,19 +1,7 @@
 import { expect, test } from "bun:test";
-import { newSandbox } from "./new-sandbox.ts";
+import { NO_WISHES, newSandbox } from "./new-sandbox.ts";
 
-const empty = {
-  name: "",
-  idleMinutes: "",
-  preset: "all",
-  allowed: "",
-  cpus: "",
-  memory: "",
-  disk: "",
-  volumes: "",
-  metadata: "",
-  envs: "",
-} as const;
-const plain = { ...empty, template: "base", minutes: "15", pauses: false, resumes: false };
+const plain = { ...NO_WISHES, template: "base" };
 
 test("what is left empty is not asked for", () => {
   expect(newSandbox(plain)).toEqual({ templateID: "base", timeout: 900, metadata: {}, envVars: {}, autoPause: false });

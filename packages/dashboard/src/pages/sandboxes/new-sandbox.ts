@@ -22,6 +22,23 @@ export interface Wish {
   readonly envs: string;
 }
 
+/** The form as it opens, but for the template. */
+export const NO_WISHES: Omit<Wish, "template"> = {
+  name: "",
+  minutes: "15",
+  idleMinutes: "",
+  pauses: false,
+  resumes: false,
+  preset: "all",
+  allowed: "",
+  cpus: "",
+  memory: "",
+  disk: "",
+  volumes: "",
+  metadata: "",
+  envs: "",
+};
+
 /** The request for what the form says. Throws for a line that cannot be read. */
 export function newSandbox(wish: Wish): NewSandboxV2 {
   const { cpus, memory, disk } = wish;
