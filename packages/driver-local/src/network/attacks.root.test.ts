@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import type { SandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import type { EgressPolicy } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
-import type { NetworkLease, SandboxNetworks } from "../parts.ts";
+import type { SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { parseAddress } from "./addresses.ts";
 import { EdgeAuthority, edgeCertificate } from "./edge-authority/authority.ts";
-import { FORBIDDEN, type Lab, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
+import { FORBIDDEN, type Lab, openLab, PUBLIC } from "./lab/lab.ts";
 import { type NameServer, startNameServer } from "./lab/name-server.ts";
+import { type Plugged, plugIn as plugInto } from "./lab/plug-in.ts";
 import { newAddress } from "./netlink/route.ts";
 import { NETLINK_ROUTE, NetlinkSocket } from "./netlink/socket.ts";
 import { openNetwork } from "./open-network.ts";
@@ -77,18 +77,7 @@ afterAll(async () => {
   await lab?.end();
 });
 
-interface Plugged {
-  readonly standIn: StandIn;
-  readonly lease: NetworkLease;
-}
-
-let count = 0;
-async function plugIn(egress: EgressPolicy): Promise<Plugged> {
-  const standIn = await lab.sandbox();
-  const lease = networks.allocate(`i${++count}` as SandboxId, 1, egress);
-  await networks.attach(lease, standIn.pid, egress);
-  return { standIn, lease };
-}
+const plugIn = (egress: EgressPolicy): Promise<Plugged> => plugInto(lab, networks, egress);
 
 async function curl({ standIn }: Plugged, url: string, ...more: string[]): Promise<string> {
   const { hostname } = new URL(url);

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import type { SandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import { type EgressPolicy, type UpstreamProxy, withoutEdge } from "@boxyard/driver";
 import { eventually } from "@boxyard/testkit";
-import type { NetworkLease, SandboxNetworks } from "../parts.ts";
+import type { SandboxNetworks } from "../parts.ts";
 import { inNetworkNamespace } from "../sys/libc.ts";
 import { parseAddress } from "./addresses.ts";
 import { EdgeAuthority, edgeCertificate } from "./edge-authority/authority.ts";
-import { type Lab, MACHINE, openLab, PUBLIC, type StandIn } from "./lab/lab.ts";
+import { type Lab, MACHINE, openLab, PUBLIC } from "./lab/lab.ts";
 import { type NameServer, startNameServer } from "./lab/name-server.ts";
+import { type Plugged, plugIn as plugInto } from "./lab/plug-in.ts";
 import { type Greeter, greet, tryTcp, tryUdp } from "./lab/traffic.ts";
 import { type LabProxy, type LabProxyOptions, startLabProxy } from "./lab/upstream-proxy.ts";
 import { newAddress } from "./netlink/route.ts";
@@ -117,19 +117,7 @@ afterAll(async () => {
   await lab?.end();
 });
 
-interface Plugged {
-  readonly standIn: StandIn;
-  readonly lease: NetworkLease;
-}
-
-let count = 0;
-
-async function plugIn(egress: EgressPolicy): Promise<Plugged> {
-  const standIn = await lab.sandbox();
-  const lease = networks.allocate(`i${++count}` as SandboxId, 1, egress);
-  await networks.attach(lease, standIn.pid, egress);
-  return { standIn, lease };
-}
+const plugIn = (egress: EgressPolicy): Promise<Plugged> => plugInto(lab, networks, egress);
 
 async function unplug({ standIn, lease }: Plugged): Promise<void> {
   await standIn.end();
