@@ -104,8 +104,8 @@ export class ReadyDisks {
 }
 
 /**
- * Makes `parent/name` a snapshot of a subvolume, in a child of the fork server, so that the server goes on meanwhile: each create needs one, and a `btrfs`
- * process takes ten times the CPU time. Here, where there is no fork server, or when that fails.
+ * Makes `parent/name` a snapshot of a subvolume, in a child of the fork server, so that the server goes on meanwhile. It makes the snapshot itself where
+ * there is no fork server (set-up), and when the child has failed.
  */
 export async function snapshotAside(aside: Aside | undefined, source: string, parent: string, name: string): Promise<void> {
   if (!aside) return snapshotSubvolume(source, parent, name);
@@ -117,7 +117,7 @@ export async function snapshotAside(aside: Aside | undefined, source: string, pa
   try {
     await aside.run(program);
   } catch {
-    // This fails too, with the kernel's error.
+    // What the kernel refused fails here too, with its error. When only the fork server has ended, this makes the snapshot.
     snapshotSubvolume(source, parent, name);
   }
 }
