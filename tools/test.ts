@@ -42,16 +42,16 @@ async function main(argv: readonly string[]): Promise<number> {
   sweepTemporaryDirectories();
   const temporary = makeTemporaryDirectory();
   try {
-    return await runSuites(chosen, options, temporary);
+    return await runSuites(chosen, options, withTemporaryDirectory(config, temporary));
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
 }
 
-async function runSuites(chosen: readonly Suite[], options: TestOptions, temporary: string): Promise<number> {
+async function runSuites(chosen: readonly Suite[], options: TestOptions, ownConfig: ToolsConfig): Promise<number> {
   const runId = crypto.randomUUID();
   const marker = `${MARKER}=${runId}`;
-  const config = withSeconds(withTemporaryDirectory(readConfig(), temporary), options.seconds);
+  const config = withSeconds(ownConfig, options.seconds);
   const common = {
     config,
     lanes: makeLanes(config, runId),
