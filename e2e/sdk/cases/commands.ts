@@ -24,7 +24,8 @@ export const COMMANDS: readonly Case[] = [
       assert.deepEqual(await handle.wait(), { exitCode: 0, stdout: "got it\n", stderr: "err\n" });
       assert.deepEqual(seen.sort(), ["err\n", "got it\n"]);
       const silent = await sandbox.commands.run("sleep 60", { background: true });
-      const bounded = await sandbox.commands.connect(silent.pid, { timeoutMs: 200 });
+      // The limit begins with the call, so it has to leave a busy machine the time to connect.
+      const bounded = await sandbox.commands.connect(silent.pid, { timeoutMs: 2_000 });
       assert.equal((await failure(bounded.wait(), sdk.TimeoutError)).reason, "command_timeout");
       assert.equal(await silent.kill(), true, "the limit of a connection does not end the command");
       assert.equal((await failure(sandbox.commands.connect(999_999), sdk.NotFoundError)).reason, "process_not_found");
