@@ -22,6 +22,7 @@ const NO_ROOM = () => `There is no room left on the disk of ${dataDir}, which cu
 test("the server's own line is the reason, else the end of its log", () => {
   expect(said("a line\nboxyard serve: the port is taken\n", 2 ** 30)).toBe("the server ended with exit code 1: the port is taken");
   expect(said("one\ntwo\n", 2 ** 30)).toEndWith(`. The end of its log, ${serverLogPath(dataDir)}:\n  one\n  two`);
+  expect(said("one\n    at start (server.ts:1:2)\n", 2 ** 30)).toEndWith(`:\n  one`);
   expect(said("", 2 ** 30)).toBe("the server ended with exit code 1");
 });
 

@@ -6,6 +6,8 @@ import { serverLogPath } from "./server-file.ts";
 const LOG_LINES = 10;
 /** The server's program begins the line with the reason of its end with this. */
 const OWN_WORDS = "boxyard serve: ";
+/** Where in the code an error of the log arose: it helps who reads the whole log, and tells the caller of a command nothing. */
+const STACK_LINE = /^\s+at /;
 /** With less than this the disk is full: a line or two may still find room in the log's last block. */
 const FULL_BELOW = 2 ** 20;
 
@@ -16,7 +18,7 @@ const FULL_BELOW = 2 ** 20;
 export function startFailure(dataDir: string, how: string, before: number, freeBytes = freeBytesOf(dataDir)): AppError {
   const path = serverLogPath(dataDir);
   const text = textFrom(path, before);
-  const lines = text.split("\n").filter((line) => line !== "");
+  const lines = text.split("\n").filter((line) => line !== "" && !STACK_LINE.test(line));
   const words = lines.findLast((line) => line.startsWith(OWN_WORDS))?.slice(OWN_WORDS.length);
   const tail = lines.slice(-LOG_LINES).map((line) => `  ${logLineAsText(line)}`);
   const shown = tail.length > 0 ? `. The end of its log, ${path}:\n${tail.join("\n")}` : "";
