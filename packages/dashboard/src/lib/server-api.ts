@@ -1,4 +1,5 @@
 import type * as wire from "@boxyard/spec/platform-types";
+import { useRef } from "preact/hooks";
 import { call } from "./api.ts";
 import { ApiError } from "./api-error.ts";
 import { type Resource, useResource } from "./resource.ts";
@@ -11,9 +12,16 @@ export const server = {
   team: (signal?: AbortSignal) => call<wire.TeamState>("GET", "/boxyard/team", { signal }),
 };
 
-/** The server's state, kept current; `null` as its data for a person whose key is not the operator's. */
+/** The server's state, kept current; `null` as its data, and asked for once only, for a person whose key is not the operator's. */
 export function useServer(everyMs: number): Resource<wire.ServerState | null> {
-  return useResource("server", (signal) => server.state(signal).catch(nullIfRefused), everyMs);
+  const isRefused = useRef(false);
+  const read = async (signal: AbortSignal) => {
+    if (isRefused.current) return null;
+    const state = await server.state(signal).catch(nullIfRefused);
+    isRefused.current = state === null;
+    return state;
+  };
+  return useResource("server", read, everyMs);
 }
 
 function nullIfRefused(error: unknown): null {

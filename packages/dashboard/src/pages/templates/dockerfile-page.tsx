@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { EditorView } from "../../files/editor-view.tsx";
 import { templates } from "../../lib/api.ts";
-import { wordsOf } from "../../lib/api-error.ts";
+import { ApiError, wordsOf } from "../../lib/api-error.ts";
 import { go } from "../../lib/router.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field } from "../../ui/field.tsx";
@@ -34,7 +34,11 @@ export function DockerfilePage() {
       // Before anything is asked for: a mistake in the text leaves no build behind.
       const order = orderOfDockerfile(text);
       const made = await templates.request({ name: name.trim(), cpuCount: Number(cpus), memoryMB: Number(memory) });
-      await templates.start(made.templateID, made.buildID, order);
+      await templates.start(made.templateID, made.buildID, order).catch(async (error: unknown) => {
+        // A refused build would wait in the list until its time is over.
+        if (error instanceof ApiError) await templates.cancel(made.templateID, made.buildID).catch(() => {});
+        throw error;
+      });
       go(`/templates/${encodeURIComponent(made.templateID)}/builds/${made.buildID}`);
     } catch (error) {
       setProblem(wordsOf(error));
