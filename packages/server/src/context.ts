@@ -63,7 +63,7 @@ import { SecretRefresh } from "./sandboxes/upkeep/secret-refresh.ts";
 import { SnapshotKeeper } from "./sandboxes/upkeep/snapshot-keeper.ts";
 import { Sweep } from "./sandboxes/upkeep/sweep.ts";
 import { WarmPool } from "./sandboxes/warm/warm-pool.ts";
-import { resourcesOf, type SandboxRecord, type Store } from "./store/index.ts";
+import type { Store } from "./store/index.ts";
 import type { OrphanPolicy } from "./store-identity.ts";
 import { TeamLimits } from "./teams/limits.ts";
 import { Teams } from "./teams/teams.ts";
@@ -275,17 +275,16 @@ const engineOf = (parts: EngineNeeds, { observer, stepGraceMs, owned }: ServerOp
 function admissionOf({ config, idempotency, placement, clock, sandboxes, limits, giveWay }: AdmissionNeeds): Admission {
   const quota = new TeamQuota({ limits, clock });
   const { maxCreates: concurrent, maxQueuedCreates: queued, overcommit, maxSandboxes } = config;
-  const isCounted = (record: SandboxRecord, node: Node) => record.owner.kind !== "pool" && placement.nodeOf(record) === node;
-  const limitsOn = (node: Node) => sandboxes.all().flatMap(({ counted }) => (isCounted(counted, node) ? [resourcesOf(counted)] : []));
   const waiting = { waitMs: config.roomWaitSeconds * 1000, giveWay };
-  const roomOf = (node: Node) => new CapacityGate({ driver: node.driver, overcommit, limits: () => limitsOn(node), clock, ...waiting });
+  const roomOf = (node: Node) =>
+    new CapacityGate({ driver: node.driver, overcommit, promised: () => sandboxes.counts.onNode(node.id), clock, ...waiting });
   const rooms = new Map(placement.nodes.map((node) => [node, roomOf(node)]));
   return new Admission({
     idempotency,
     turns: new CreateGate({ concurrent, queued, waitMs: CREATE_WAIT_MS }, clock),
     placement,
     capacityOf: (record) => rooms.get(placement.nodeOf(record)) as CapacityGate,
-    places: new Places(sandboxes, maxSandboxes, quota),
+    places: new Places(sandboxes.counts, maxSandboxes, quota),
     quota,
     clock,
   });

@@ -9,7 +9,18 @@ const capacity = {
   ...{ processLimit: 10_000, processesFree: 10_000 },
 };
 const room = (more: object = {}) =>
-  roomFor({ ...{ size, capacity, overcommit: { memory: 64, disk: 256 }, limits: [], running: 0, memoryEach: 0, places: 2000 }, ...more });
+  roomFor({
+    ...{
+      size,
+      capacity,
+      overcommit: { memory: 64, disk: 256 },
+      promised: { memoryBytes: 0, diskBytes: 0 },
+      running: 0,
+      memoryEach: 0,
+      places: 2000,
+    },
+    ...more,
+  });
 
 test("what ends first says how many more fit", () => {
   // Each takes 16 MiB after its start, and the last one must find 256 MiB.
@@ -18,7 +29,10 @@ test("what ends first says how many more fit", () => {
   expect(room({ places: -2 })).toEqual({ sandboxes: 0, shortOf: "places" });
   expect(room({ overcommit: { memory: 1, disk: 256 } })).toEqual({ sandboxes: 8, shortOf: "promisedMemory" });
   expect(room({ overcommit: { memory: 64, disk: 1 } })).toEqual({ sandboxes: 10, shortOf: "promisedDisk" });
-  expect(room({ overcommit: { memory: 1, disk: 256 }, limits: Array(7).fill(size) })).toEqual({ sandboxes: 1, shortOf: "promisedMemory" });
+  expect(room({ overcommit: { memory: 1, disk: 256 }, promised: { memoryBytes: 7 * GIB, diskBytes: 70 * GIB } })).toEqual({
+    sandboxes: 1,
+    shortOf: "promisedMemory",
+  });
   expect(room({ capacity: { ...capacity, diskFreeBytes: 100 * MIB } })).toEqual({ sandboxes: 0, shortOf: "disk" });
   expect(room({ capacity: { ...capacity, processesFree: 72 } })).toEqual({ sandboxes: 2, shortOf: "processes" });
 });

@@ -2,6 +2,7 @@ import type { Capacity, ResourceLimits } from "@boxyard/driver";
 import type { ShortOf } from "@boxyard/spec/platform";
 import type { Overcommit } from "../config.ts";
 import { LEAST, STARTED } from "../sandboxes/create/capacity-gate.ts";
+import type { Promised } from "../sandboxes/engine/counts.ts";
 
 /** The processes of a sandbox in which nothing of its user runs. */
 const STARTED_PROCESSES = 8;
@@ -10,8 +11,8 @@ interface RoomParts {
   readonly size: ResourceLimits;
   readonly capacity: Capacity;
   readonly overcommit: Overcommit;
-  /** Limits of every sandbox that counts, paused ones included. */
-  readonly limits: readonly ResourceLimits[];
+  /** The sum of the limits of every sandbox that counts, paused ones included. */
+  readonly promised: Promised;
   /** Sandboxes that run. */
   readonly running: number;
   /** What one of them uses on average; 0 if that was not measured yet. */
@@ -24,12 +25,11 @@ interface RoomParts {
  * How many more sandboxes of a size pass the gates of a create, and what the one after them lacks. Their memory and processes are counted as what those
  * that run use on average now: a sandbox takes what it uses, not its limit.
  */
-export function roomFor({ size, capacity, overcommit, limits, running, memoryEach, places }: RoomParts): {
+export function roomFor({ size, capacity, overcommit, promised, running, memoryEach, places }: RoomParts): {
   sandboxes: number;
   shortOf: ShortOf;
 } {
   const { memoryLimitBytes, memoryFreeBytes, diskLimitBytes, diskFreeBytes, processLimit, processesFree } = capacity;
-  const promised = (of: (one: ResourceLimits) => number) => limits.reduce((sum, one) => sum + of(one), 0);
   const processesEach = running > 0 ? (processLimit - processesFree) / running : 0;
   /** The last one of them must find what every start needs; those before it have taken what they use. */
   const fitting = (free: number, least: number, each: number) => (free < least ? 0 : 1 + Math.floor((free - least) / each));
@@ -38,8 +38,8 @@ export function roomFor({ size, capacity, overcommit, limits, running, memoryEac
     ["memory", fitting(memoryFreeBytes, Math.min(size.memoryBytes, LEAST.memoryBytes), Math.max(STARTED.memoryBytes, memoryEach))],
     ["disk", fitting(diskFreeBytes, Math.min(size.diskBytes, LEAST.diskBytes), STARTED.diskBytes)],
     ["processes", fitting(processesFree, LEAST.processes, Math.max(STARTED_PROCESSES, processesEach))],
-    ["promisedMemory", (memoryLimitBytes * overcommit.memory - promised(({ memoryBytes }) => memoryBytes)) / size.memoryBytes],
-    ["promisedDisk", (diskLimitBytes * overcommit.disk - promised(({ diskBytes }) => diskBytes)) / size.diskBytes],
+    ["promisedMemory", (memoryLimitBytes * overcommit.memory - promised.memoryBytes) / size.memoryBytes],
+    ["promisedDisk", (diskLimitBytes * overcommit.disk - promised.diskBytes) / size.diskBytes],
   ];
   const [shortOf, most] = rooms.reduce((least, one) => (one[1] < least[1] ? one : least));
   return { sandboxes: Math.max(0, Math.floor(most)), shortOf };

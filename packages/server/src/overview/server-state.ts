@@ -6,7 +6,7 @@ import { resourcesFor } from "../sandboxes/create/new-record.ts";
 import type { LivingSandboxes } from "../sandboxes/engine/living.ts";
 import type { Node, Placement } from "../sandboxes/placement.ts";
 import { visibleState } from "../sandboxes/visible-state.ts";
-import { resourcesOf, type TemplateSpec } from "../store/index.ts";
+import type { TemplateSpec } from "../store/index.ts";
 import type { ServerChecks } from "./checks.ts";
 import type { RecentWork } from "./recent.ts";
 import { roomFor } from "./room.ts";
@@ -16,7 +16,7 @@ const MIB = 2 ** 20;
 export interface OverviewParts {
   readonly config: Pick<ServerConfig, "maxSandboxes" | "overcommit" | "warm">;
   readonly placement: Placement;
-  readonly sandboxes: Pick<LivingSandboxes, "all" | "ofUsers" | "counted">;
+  readonly sandboxes: Pick<LivingSandboxes, "ofUsers" | "counts">;
   readonly checks: Pick<ServerChecks, "now">;
   readonly recent: RecentWork;
   /** Memory that a sandbox used when it was measured last; undefined before that. */
@@ -76,14 +76,15 @@ export class Overview {
     const { sandboxes, placement, config, base, memoryOf } = this.parts;
     const spec = base() ?? ORDINARY;
     const size = resourcesFor(spec);
-    const places = config.maxSandboxes - sandboxes.counted().filter(({ state }) => state !== "paused").length;
+    const places = config.maxSandboxes - sandboxes.counts.places;
     const rooms = capacities.map(({ node, capacity }) => {
-      const here = sandboxes.all().filter(({ counted }) => counted.owner.kind !== "pool" && placement.nodeOf(counted) === node);
-      const limits = here.map(({ counted }) => resourcesOf(counted));
-      const running = here.filter(({ state }) => visibleState(state) === "running");
+      const running = sandboxes
+        .ofUsers()
+        .filter(({ state, record }) => visibleState(state) === "running" && placement.nodeOf(record) === node);
       const measured = running.flatMap(({ id }) => memoryOf(id) ?? []);
       const memoryEach = measured.reduce((sum, bytes) => sum + bytes, 0) / Math.max(1, measured.length);
-      return roomFor({ size, capacity, overcommit: config.overcommit, limits, running: running.length, memoryEach, places });
+      const promised = sandboxes.counts.onNode(node.id);
+      return roomFor({ size, capacity, overcommit: config.overcommit, promised, running: running.length, memoryEach, places });
     });
     const most = rooms.reduce((total, { sandboxes: more }) => total + more, 0);
     const least = rooms.reduce((found, one) => (one.sandboxes < found.sandboxes ? one : found));

@@ -30,7 +30,7 @@ function gateOver(capacity: Partial<Capacity>, overcommit = { memory: 2, disk: 2
   const gate = new CapacityGate({
     driver: { capacity: async () => state.capacity, reclaim: async (wanted) => reclaim(wanted) },
     overcommit,
-    limits: () => Array.from({ length: state.living }, () => WANTED),
+    promised: () => ({ memoryBytes: state.living * WANTED.memoryBytes, diskBytes: state.living * WANTED.diskBytes }),
     clock,
     waitMs,
   });
@@ -60,7 +60,7 @@ test("a machine whose account cannot be read has no room for now; any other fail
     new CapacityGate({
       driver: { capacity: () => Promise.reject(cause), reclaim: async () => false },
       overcommit: { memory: 2, disk: 2 },
-      limits: () => [],
+      promised: () => ({ memoryBytes: 0, diskBytes: 0 }),
       clock: new FakeClock(),
     });
   const full = Object.assign(new Error("EMFILE: too many open files, open '/proc/meminfo'"), { code: "EMFILE" });

@@ -2,12 +2,13 @@ import { AppError, type Clock, isAppError } from "@boxyard/core";
 import { errnoOf, isTransientErrno } from "@boxyard/core/node";
 import type { Capacity, ResourceLimits, SandboxDriver } from "@boxyard/driver";
 import type { Overcommit } from "../../config.ts";
+import type { Promised } from "../engine/counts.ts";
 
 export interface CapacityGateParts {
   readonly driver: Pick<SandboxDriver, "capacity" | "reclaim">;
   readonly overcommit: Overcommit;
-  /** Limits of every sandbox, paused ones included. */
-  readonly limits: () => Iterable<ResourceLimits>;
+  /** The sum of the limits of every sandbox, paused ones included. */
+  readonly promised: () => Promised;
   readonly clock: Clock;
   /** How long a create waits for room before it is refused; not at all by default. */
   readonly waitMs?: number;
@@ -75,7 +76,7 @@ export class CapacityGate {
   }
 
   /**
-   * Runs `work`, which starts a sandbox that is among `limits` already (a paused sandbox, or one that `run` has admitted). `memoryBytes`: what it
+   * Runs `work`, which starts a sandbox that is among `promised` already (a paused sandbox, or one that `run` has admitted). `memoryBytes`: what it
    * takes at once, where that is more than what every start takes. Throws as `run` does when too little is free now.
    */
   async start<T>(wanted: ResourceLimits, work: () => Promise<T>, memoryBytes = 0): Promise<T> {
@@ -83,7 +84,7 @@ export class CapacityGate {
     return this.claimed(await this.lookForRoom(claim), claim, work);
   }
 
-  /** Checks and calls `work` in one turn of the event loop; `work` adds a new sandbox to `limits` before it first waits. */
+  /** Checks and calls `work` in one turn of the event loop; `work` adds a new sandbox to `promised` before it first waits. */
   private async claimed<T>(capacity: Capacity, claim: Claim, work: () => Promise<T>): Promise<T> {
     this.refuseFull(capacity, claim);
     this.claims.add(claim);
@@ -123,12 +124,10 @@ export class CapacityGate {
   }
 
   private refuseOvercommit(capacity: Capacity, wanted: ResourceLimits): void {
-    const { overcommit, limits } = this.parts;
-    let { memoryBytes, diskBytes } = wanted;
-    for (const limit of limits()) {
-      memoryBytes += limit.memoryBytes;
-      diskBytes += limit.diskBytes;
-    }
+    const { overcommit } = this.parts;
+    const promised = this.parts.promised();
+    const memoryBytes = promised.memoryBytes + wanted.memoryBytes;
+    const diskBytes = promised.diskBytes + wanted.diskBytes;
     if (memoryBytes > capacity.memoryLimitBytes * overcommit.memory)
       throw refusal("memory that sandboxes were promised", "BOXYARD_MEMORY_OVERCOMMIT");
     if (diskBytes > capacity.diskLimitBytes * overcommit.disk)

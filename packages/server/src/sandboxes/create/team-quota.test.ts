@@ -17,8 +17,11 @@ function setUp(limits: Partial<typeof NO_LIMITS>) {
 
 /** As `sampleRecord` has them: 2 processors, 1 GiB of memory, 10 GiB of disk. */
 const { resources } = sampleRecord().facts;
-const running = { resources, runs: true };
-const paused = { resources, runs: false };
+/** A team's sandboxes of that size. */
+const others = (running: number, paused = 0) => ({
+  ...{ sandboxes: running, cpus: running * resources.cpuCount, memoryBytes: running * resources.memoryBytes },
+  diskBytes: (running + paused) * resources.diskBytes,
+});
 
 test("creates come back evenly over a minute, and no more than a minute's worth at once", async () => {
   const { clock, quota } = setUp({ createsPerMinute: 6 });
@@ -40,10 +43,10 @@ test("creates come back evenly over a minute, and no more than a minute's worth 
 });
 
 test.each([
-  ["sandboxes", { sandboxes: 2 }, [running, paused, paused], [running, running]],
-  ["cpus", { cpus: 4 }, [running, paused], [running, running]],
-  ["memoryMB", { memoryMB: 2048 }, [running, paused], [running, running]],
-  ["diskMB", { diskMB: 30_720 }, [running, paused], [paused, paused, paused]],
+  ["sandboxes", { sandboxes: 2 }, others(1, 2), others(2)],
+  ["cpus", { cpus: 4 }, others(1, 1), others(2)],
+  ["memoryMB", { memoryMB: 2048 }, others(1, 1), others(2)],
+  ["diskMB", { diskMB: 30_720 }, others(1, 1), others(0, 3)],
 ])("%s: what is within the limit passes, one more is refused", (name, limits, fits, tooMany) => {
   const { quota } = setUp(limits);
   quota.check(sampleRecord(), fits);

@@ -1,6 +1,6 @@
 import type { Clock, TeamId } from "@boxyard/core";
-import type { ResourceLimits } from "@boxyard/driver";
 import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
+import type { TeamCount } from "../engine/counts.ts";
 
 /** The limits of a team that new and resumed sandboxes meet. */
 type QuotaName = "sandboxes" | "cpus" | "memoryMB" | "diskMB" | "createsPerMinute";
@@ -15,13 +15,6 @@ export interface QuotaLimits {
 export interface TeamQuotaParts {
   readonly limits: QuotaLimits;
   readonly clock: Clock;
-}
-
-/** A sandbox, as it counts against the limits of its team. */
-export interface CountedSandbox {
-  readonly resources: ResourceLimits;
-  /** False while it is paused. */
-  readonly runs: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -89,22 +82,13 @@ export class TeamQuota {
    * Throws `resource_exhausted`, reason `team_limit`, when the team would have too much with this sandbox running. Paused sandboxes count for their disk
    * alone. `others`: the other sandboxes of the team.
    */
-  check(wanted: SandboxRecord, others: Iterable<CountedSandbox>): void {
+  check(wanted: SandboxRecord, others: TeamCount): void {
     const { limits } = this.parts;
     const { teamId } = wanted;
     const own = resourcesOf(wanted);
-    const sum = { sandboxes: 1, cpus: own.cpuCount, memory: own.memoryBytes, disk: own.diskBytes };
-    for (const { resources, runs } of others) {
-      const { cpuCount, memoryBytes, diskBytes } = resources;
-      sum.disk += diskBytes;
-      if (!runs) continue;
-      sum.sandboxes += 1;
-      sum.cpus += cpuCount;
-      sum.memory += memoryBytes;
-    }
-    limits.check(teamId, "sandboxes", sum.sandboxes);
-    limits.check(teamId, "cpus", sum.cpus);
-    limits.check(teamId, "memoryMB", sum.memory / MIB);
-    limits.check(teamId, "diskMB", sum.disk / MIB);
+    limits.check(teamId, "sandboxes", others.sandboxes + 1);
+    limits.check(teamId, "cpus", others.cpus + own.cpuCount);
+    limits.check(teamId, "memoryMB", (others.memoryBytes + own.memoryBytes) / MIB);
+    limits.check(teamId, "diskMB", (others.diskBytes + own.diskBytes) / MIB);
   }
 }

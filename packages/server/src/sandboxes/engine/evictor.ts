@@ -1,4 +1,5 @@
 import type { Clock } from "@boxyard/core";
+import { DueTimes } from "./due-times.ts";
 
 /** Longest sleep, and so the most that an end can be late when the wall clock jumps. */
 const MAX_SLEEP_MS = 1000;
@@ -11,7 +12,7 @@ export class Evictor {
   private readonly clock: Clock;
   private readonly onDue: (id: string) => void;
   private readonly mayEnd: () => boolean;
-  private readonly times = new Map<string, number>();
+  private readonly times = new DueTimes();
   private wake = new AbortController();
   private stopped = false;
   private wakesAt = Number.POSITIVE_INFINITY;
@@ -47,13 +48,9 @@ export class Evictor {
     while (!this.stopped) {
       const now = this.clock.now();
       let next = now + MAX_SLEEP_MS;
-      const mayEnd = this.mayEnd();
-      for (const [id, at] of this.times) {
-        if (at <= now) {
-          if (!mayEnd) continue;
-          this.times.delete(id);
-          this.onDue(id);
-        } else if (at < next) next = at;
+      if (this.mayEnd()) {
+        for (const id of this.times.takeDue(now)) this.onDue(id);
+        next = Math.min(next, this.times.next() ?? next);
       }
       this.wakesAt = next;
       this.wake = new AbortController();

@@ -2,6 +2,7 @@ import type { AppError, SandboxId, TeamId, TemplateId } from "@boxyard/core";
 import type { SandboxRecord } from "../../store/index.ts";
 import { sandboxNotFound, sandboxReplaced } from "../problems.ts";
 import { visibleState } from "../visible-state.ts";
+import { SandboxCounts } from "./counts.ts";
 import { SandboxNames } from "./names.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { StartOrder } from "./start-order.ts";
@@ -11,6 +12,8 @@ export class LivingSandboxes {
   readonly names = new SandboxNames();
   /** Those that lists show. */
   readonly order = new StartOrder();
+  /** What limits count. */
+  readonly counts = new SandboxCounts();
   private readonly byId = new Map<SandboxId, Sandbox>();
 
   get size(): number {
@@ -25,11 +28,6 @@ export class LivingSandboxes {
   /** Sandboxes that users own, not builds. */
   ofUsers(): Sandbox[] {
     return this.all().filter(isOfUser);
-  }
-
-  /** Sandboxes that count against the limits of users: theirs, and those of the pool that are being claimed for one. */
-  counted(): Sandbox[] {
-    return this.all().filter(({ counted }) => counted.owner.kind === "user");
   }
 
   find(id: SandboxId): Sandbox | undefined {
@@ -84,15 +82,21 @@ export class LivingSandboxes {
     if (sandbox.isEnding) this.names.ended(sandbox);
     else if (sandbox.record.name !== undefined) this.names.take(sandbox, sandbox.record.name);
     this.byId.set(sandbox.id, sandbox);
-    sandbox.onRecord = () => this.order.follow(sandbox);
-    this.order.follow(sandbox);
+    sandbox.onChange = () => this.follow(sandbox);
+    this.follow(sandbox);
   }
 
   remove(id: SandboxId): void {
     const sandbox = this.byId.get(id);
-    if (sandbox) sandbox.onRecord = undefined;
+    if (sandbox) sandbox.onChange = undefined;
     this.byId.delete(id);
     this.order.drop(id);
+    this.counts.drop(id);
+  }
+
+  private follow(sandbox: Sandbox): void {
+    this.order.follow(sandbox);
+    this.counts.follow(sandbox);
   }
 }
 

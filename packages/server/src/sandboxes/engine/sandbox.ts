@@ -31,8 +31,8 @@ export class Incarnation {
  * the same record. Only the engine changes the two.
  */
 export class Sandbox {
-  /** Called after each change of the record. */
-  onRecord: (() => void) | undefined;
+  /** Called after each change of what lists and limits know of the sandbox: its record, a claim of it, and what holds its place. */
+  onChange: (() => void) | undefined;
   /** Undefined while no process of the sandbox runs: paused, or being removed. */
   incarnation: Incarnation | undefined;
   readonly queue = new SerialQueue();
@@ -54,13 +54,13 @@ export class Sandbox {
   pending: "adoption" | "undo" | undefined;
   /** Steps of aborted transitions that were given up and have not ended yet. Until they have, the sandbox can only be removed. */
   stepsGivenUp = 0;
-  /** While a sandbox of the pool is being claimed: the record that it gets then. */
-  claim: SandboxRecord | undefined;
   /** The driver of its node. */
   readonly driver: SandboxDriver;
   private readonly waiting = new Set<() => void>();
   private readonly interruption = new AbortController();
   private current: SandboxRecord;
+  private claimed: SandboxRecord | undefined;
+  private placeHolders = 0;
 
   /** `isStored`: the record comes from the store; a new one is inserted by its first transition. */
   constructor(record: SandboxRecord, driver: SandboxDriver, isStored: boolean) {
@@ -75,7 +75,32 @@ export class Sandbox {
 
   set record(record: SandboxRecord) {
     this.current = record;
-    this.onRecord?.();
+    this.onChange?.();
+  }
+
+  /** While a sandbox of the pool is being claimed: the record that it gets then. */
+  get claim(): SandboxRecord | undefined {
+    return this.claimed;
+  }
+
+  set claim(record: SandboxRecord | undefined) {
+    this.claimed = record;
+    this.onChange?.();
+  }
+
+  /** How much work runs for which the sandbox has a place also while it is paused (`Places.hold`). */
+  get holders(): number {
+    return this.placeHolders;
+  }
+
+  set holders(holders: number) {
+    this.placeHolders = holders;
+    this.onChange?.();
+  }
+
+  /** Whether it counts as one of those that run (`BOXYARD_MAX_SANDBOXES`). */
+  get hasPlace(): boolean {
+    return this.state !== "paused" || this.placeHolders > 0;
   }
 
   get id() {
