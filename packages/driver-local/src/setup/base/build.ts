@@ -18,6 +18,7 @@ import { runCommand } from "../../sys/run.ts";
 import { systemEnv } from "../config.ts";
 import type { SetupConfig, StageReport } from "../types.ts";
 import { formatDeb822 } from "./apt-sources.ts";
+import { afterExtraction } from "./dpkg-options.ts";
 import { IN_MEMORY, treeFitsMemory } from "./in-memory.ts";
 import { machineAptSettings, machineRelease, machineSources } from "./machine.ts";
 import { type FetchedPackages, fetchNpmPackages } from "./npm.ts";
@@ -155,7 +156,7 @@ async function mmdebstrap(recipe: Recipe, { work, packages, codename, config }: 
     "--format=tar",
     "--skip=output/dev",
     `--include=${recipe.packages.join(",")}`,
-    ...recipe.dpkgOptions.map((option) => `--dpkgopt=${option}`),
+    `--extract-hook=${afterExtraction(recipe.dpkgOptions)}`,
     ...(await machineAptSettings(systemEnv(config.env))).map((setting) => `--aptopt=${setting}`),
     `--customize-hook=${packages.waitForThem}`,
     ...recipe.hooks.map((hook) => `--customize-hook=${quoted(hook)} "$1" ${quoted(packages.npm)} ${quoted(packages.node)}`),
