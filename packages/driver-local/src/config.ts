@@ -16,6 +16,8 @@ export interface LocalDriverConfig {
   readonly diskBandwidth?: number;
   /** What each sandbox may take of the network (`BOXYARD_NETWORK_*`); `DEFAULT_SHARES` by default. */
   readonly networkShares?: NetworkShares;
+  /** File with the name servers that answer sandboxes' questions (`BOXYARD_RESOLV_CONF`); `/etc/resolv.conf` by default. */
+  readonly resolvConf?: string;
   /** The sandboxes' address range, when the operator set one (`BOXYARD_NETWORK`): the driver then chooses no other when it is in use. */
   readonly network?: string;
   /**

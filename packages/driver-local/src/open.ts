@@ -39,7 +39,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
       forkServer,
       networks,
       storage,
-      fingerprint: () => fingerprint(dataDir, { runtime: config.runtime, reserve: config.reserve }),
+      fingerprint: () => fingerprint(dataDir, { runtime: config.runtime, reserve: config.reserve, resolvConf: config.resolvConf }),
     });
     if (!isPoolReadOnly(dataDir)) await driver.undoUnfinished();
     return driver;
@@ -58,11 +58,17 @@ async function makeRecordings(directory: string): Promise<void> {
 
 /** Two data directories may have the same range, since claims end at a reboot: the first to open uses it, the other chooses again. */
 async function openNetworkOf(config: LocalDriverConfig, { instance, network }: InstanceFile, triesLeft = 3): Promise<SandboxNetworks> {
-  const { dataDir, logger, clock, trust, networkShares: shares } = config;
+  const { dataDir, logger, clock, trust, networkShares: shares, resolvConf } = config;
   try {
     const { recordings } = config;
     if (recordings !== undefined) await makeRecordings(recordings);
-    const optional = { ...(clock && { clock }), ...(trust && { trust }), ...(shares && { shares }), ...(recordings && { recordings }) };
+    const optional = {
+      ...(clock && { clock }),
+      ...(trust && { trust }),
+      ...(shares && { shares }),
+      ...(recordings && { recordings }),
+      ...(resolvConf && { resolvConf }),
+    };
     const opened = await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...optional });
     // From now on the kernel knows the range; the claim is for the time without a server.
     await claimRange(dataDir, () => network).catch((error: unknown) =>

@@ -42,13 +42,14 @@ export function localMachine(faults: { readonly driver?: StepObserver; readonly 
     openDriver: async (logger, { ending } = { ending: false }) => {
       await completeSetup(settings());
       const trust = () => serverAuthorities(settings());
-      const { dataDir, network, runtime, reserve, maxOpenFiles, diskBandwidth, networkShares, wakeCache } = settings();
+      const { dataDir, network, runtime, reserve, maxOpenFiles, diskBandwidth, networkShares, resolvConf, wakeCache } = settings();
       return openLocalDriver({
         dataDir: dataDir,
         logger,
         trust,
         ending,
         ...(networkShares && { networkShares }),
+        ...(resolvConf && { resolvConf }),
         recordings: recordingsIn(dataDir),
         ...(network && { network }),
         ...(runtime && { runtime }),

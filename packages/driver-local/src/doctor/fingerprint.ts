@@ -39,6 +39,8 @@ export const CHECKS: readonly Check[] = [
 export interface FingerprintOptions {
   readonly runtime?: RuntimeName | undefined;
   readonly reserve?: Reserve | undefined;
+  /** File with the name servers of sandboxes' questions; the machine's by default. */
+  readonly resolvConf?: string | undefined;
 }
 
 /** What this machine can do for the data directory, and how to fix what is missing. Works before set-up too. Changes nothing. */
@@ -52,7 +54,9 @@ export async function fingerprint(dataDir: string, options: FingerprintOptions =
   const checks: FingerprintCheck[] = [];
   for (const check of CHECKS) checks.push(await lookAt(check, context));
   const { instance, network } = context.instance ?? {};
-  checks.push(...(await networkChecks({ ...(instance && { instance }), ...(network && { network }) }).catch(networkFailed)));
+  const { resolvConf } = options;
+  const ofNetwork = { ...(instance && { instance }), ...(network && { network }), ...(resolvConf && { resolvConf }) };
+  checks.push(...(await networkChecks(ofNetwork).catch(networkFailed)));
   return { checks };
 }
 

@@ -10,11 +10,13 @@ export interface NetworkCheckConfig {
   /** From instance.json; undefined before the set-up. */
   readonly instance?: string;
   readonly network?: string;
+  /** File with the name servers that answer sandboxes' questions; default `/etc/resolv.conf`. */
+  readonly resolvConf?: string;
 }
 
 /** Network lines of `doctor`. They only read: nothing is changed and nothing is sent. */
 export async function networkChecks(config: NetworkCheckConfig): Promise<FingerprintCheck[]> {
-  return [await checkNftables(), checkRange(config), await checkForwardPolicy(config), checkNameServers()];
+  return [await checkNftables(), checkRange(config), await checkForwardPolicy(config), checkNameServers(config)];
 }
 
 async function checkNftables(): Promise<FingerprintCheck> {
@@ -43,12 +45,12 @@ function checkRange({ instance, network }: NetworkCheckConfig): FingerprintCheck
   }
 }
 
-function checkNameServers(): FingerprintCheck {
+function checkNameServers({ resolvConf = "/etc/resolv.conf" }: NetworkCheckConfig): FingerprintCheck {
   const name = "name servers";
-  const servers = machineNameServers();
+  const servers = machineNameServers(resolvConf);
   if (servers.length > 0) return { name, status: "ok", found: `sandboxes' names are resolved by ${servers.join(", ")}` };
-  const fix = "Name a name server in /etc/resolv.conf, or run one on 127.0.0.1";
-  return { name, status: "warn", found: "no name server in /etc/resolv.conf", fix };
+  const fix = `Name a name server in ${resolvConf}, or run one on 127.0.0.1`;
+  return { name, status: "warn", found: `no name server in ${resolvConf}`, fix };
 }
 
 interface Chain {

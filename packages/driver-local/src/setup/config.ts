@@ -89,6 +89,7 @@ export function readSetupConfig(env: Readonly<Record<string, string | undefined>
     reserve: reserveOf(env),
     wakeCache: wakeCacheOf(env),
     networkShares: networkSharesOf(env),
+    ...(env.BOXYARD_RESOLV_CONF && { resolvConf: resolve(env.BOXYARD_RESOLV_CONF) }),
     ...(env.BOXYARD_RUNTIME && { runtime: runtimeName(env.BOXYARD_RUNTIME) }),
     ...(env.BOXYARD_MAX_OPEN_FILES && { maxOpenFiles: openFiles(env.BOXYARD_MAX_OPEN_FILES) }),
     ...(env.BOXYARD_DISK_BANDWIDTH && { diskBandwidth: parseSize("BOXYARD_DISK_BANDWIDTH", env.BOXYARD_DISK_BANDWIDTH) }),

@@ -59,6 +59,7 @@ test("settings: the cache is in the data directory by default, and a bad network
     BOXYARD_NETWORK_CONNECTIONS: "64",
     BOXYARD_NETWORK_QUESTIONS: "5",
   };
+  expect(readSetupConfig({ BOXYARD_RESOLV_CONF: "/d/resolv.conf" }).resolvConf).toBe("/d/resolv.conf");
   expect(readSetupConfig(shares).networkShares).toEqual({ bandwidth: 0, packets: 0, connections: 64, questions: 5 });
   for (const [name, value] of [
     ["BANDWIDTH", "10K"],

@@ -24,6 +24,8 @@ export interface SetupConfig {
   readonly diskBandwidth?: number;
   /** What each sandbox may take of the network; default: the driver's. */
   readonly networkShares?: NetworkShares;
+  /** File with the name servers that answer sandboxes' questions (`nameserver` lines); default: the machine's. */
+  readonly resolvConf?: string;
   /** Limits of paused sandboxes that stay in memory. */
   readonly wakeCache?: LocalDriverConfig["wakeCache"];
   /** Environment of the programs that set-up runs, for example with proxies. */

@@ -192,6 +192,14 @@ export const MACHINE_SETTINGS = [
     meaning: "Questions a second that each sandbox may ask the name server, twice as many at once; more get no answer.",
   },
   {
+    name: "BOXYARD_RESOLV_CONF",
+    form: "path",
+    usedBy: "server",
+    default: "/etc/resolv.conf",
+    meaning:
+      "File whose `nameserver` lines name the servers that answer the sandboxes' questions, three at most; it is read again when it changes. With servers other than the machine's own, names of the machine's private zones do not resolve inside.",
+  },
+  {
     name: "BOXYARD_MAX_OPEN_FILES",
     form: "number",
     usedBy: "server",
