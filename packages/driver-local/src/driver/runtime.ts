@@ -30,7 +30,7 @@ import { DRIVER_NAME, handleOf, type LocalSandboxes, notFound } from "../sandbox
 import { removeSandbox } from "../sandbox/teardown.ts";
 import type { LocalSnapshots } from "../snapshots/local-snapshots.ts";
 import { createFromDiskSteps, createFromMemorySteps, startFromMemorySteps } from "../snapshots/steps.ts";
-import { keptSpecOf, type LocalSandboxRecord, noteEnding, readRecord, writeRecord } from "../state/record.ts";
+import { keptSpecOf, type LocalSandboxRecord, noteEnding, readRecord, rewriteRecord } from "../state/record.ts";
 import { AGENT_PORT } from "../steps/await-agent.ts";
 import { createSteps, startSteps } from "../steps/index.ts";
 import { close, hasErrno, pidfdSendSignal } from "../sys/libc.ts";
@@ -107,7 +107,7 @@ export class LocalRuntime implements RuntimeDriver {
     return handleOf(ctx.record);
   }
 
-  start(handle: SandboxHandle, signal: AbortSignal): Promise<void> {
+  start(handle: SandboxHandle, signal: AbortSignal, { isUnawaited = false } = {}): Promise<void> {
     return this.sandboxes.inTurn(handle.sandboxId, async () => {
       const record = this.sandboxes.find(handle);
       if (this.sandboxes.phaseOf(record) !== "created") {
@@ -116,7 +116,7 @@ export class LocalRuntime implements RuntimeDriver {
       const undo = new Cleanup(this.parts.onUndoError);
       undo.add("sandbox", () => removeSandbox(this.parts, record.sandboxId));
       try {
-        await this.run(record, undo, signal);
+        await this.run(record, isUnawaited, undo, signal);
       } catch (error) {
         await undo.run();
         if (signal.aborted) throw signal.reason;
@@ -127,11 +127,11 @@ export class LocalRuntime implements RuntimeDriver {
   }
 
   /** The steps of a start. */
-  private run(record: LocalSandboxRecord, undo: Cleanup, signal: AbortSignal): Promise<void> {
+  private run(record: LocalSandboxRecord, isUnawaited: boolean, undo: Cleanup, signal: AbortSignal): Promise<void> {
     const { parts } = this;
     const { sandboxId, startsFrom } = record;
-    if (startsFrom === undefined) return runSteps(startSteps, { parts, record }, undo, signal, parts.observer);
-    const found = { parts, record, volume: parts.storage.diskPath(sandboxId), cgroup: cgroupOf(parts, sandboxId) };
+    if (startsFrom === undefined) return runSteps(startSteps, { parts, record, isUnawaited }, undo, signal, parts.observer);
+    const found = { parts, record, isUnawaited, volume: parts.storage.diskPath(sandboxId), cgroup: cgroupOf(parts, sandboxId) };
     const restore = (from: SnapshotSource) => runSteps(startFromMemorySteps, { ...found, from }, undo, signal, parts.observer);
     return this.snapshots.use(startsFrom, restore);
   }
@@ -217,7 +217,7 @@ export class LocalRuntime implements RuntimeDriver {
   relabel: RuntimeDriver["relabel"] = (handle, labels) =>
     this.sandboxes.whileRunning(handle, async (record) => {
       checkLabels(labels);
-      await writeRecord(this.parts.paths.state(record.sandboxId), { ...record, labels });
+      await rewriteRecord(this.parts.paths.state(record.sandboxId), { ...record, labels });
     });
 
   destroy(handle: SandboxHandle): Promise<void> {

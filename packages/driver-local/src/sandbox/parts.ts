@@ -78,6 +78,8 @@ export interface CreateContext {
 export interface StartContext {
   readonly parts: LocalParts;
   readonly record: LocalSandboxRecord;
+  /** Nobody waits for the sandbox. */
+  readonly isUnawaited?: boolean;
 }
 
 export function cgroupOf(parts: Pick<LocalParts, "cgroups" | "clock">, id: SandboxId): SandboxCgroup {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSandboxId } from "@boxyard/core";
-import { copyOf, type LocalSandboxRecord, readRecord, writeRecord } from "./record.ts";
+import { copyOf, type LocalSandboxRecord, readRecord, rewriteRecord, writeRecord } from "./record.ts";
 
 let directory: string;
 beforeAll(() => {
@@ -30,6 +30,22 @@ test("a record is read as it was written, and nothing else is left in the direct
   await writeRecord(path, { ...record, ending: "killed" });
   expect(readRecord(path)).toEqual({ ...record, ending: "killed" });
   expect(readdirSync(directory).sort()).toEqual(["state.copy.json", "state.json"]);
+});
+
+test("a record that is written into its files is read as it was written, shorter or longer than before, also when one of them is missing", async () => {
+  const path = join(directory, "in-place.json");
+  const changes = [{ labels: {} }, { labels: { team: "t".repeat(3000) } }, { labels: { a: "b" } }];
+  await writeRecord(path, record);
+  for (const change of changes) {
+    await rewriteRecord(path, { ...record, ...change });
+    expect(readRecord(path)).toEqual({ ...record, ...change });
+    expect(readFileSync(copyOf(path), "utf8")).toBe(readFileSync(path, "utf8"));
+  }
+  rmSync(copyOf(path));
+  await rewriteRecord(path, { ...record, labels: { team: "u" } });
+  rmSync(path);
+  expect(readRecord(path)?.labels).toEqual({ team: "u" });
+  rmSync(copyOf(path));
 });
 
 test("a file that is missing, torn, of another version or of another form is no record", () => {

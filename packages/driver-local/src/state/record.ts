@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, writeSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { isSandboxId, type SandboxId } from "@boxyard/core";
 import {
@@ -97,9 +97,39 @@ export const copyOf = (path: string): string => path.replace(/\.json$/, ".copy.j
 
 /** Writes the record and its copy, each with a checksum, without what its policy may hold of secrets. What is in their place and cannot be replaced (a directory) is moved aside. */
 export async function writeRecord(path: string, record: LocalSandboxRecord): Promise<void> {
-  const kept = { ...record, network: withoutEdge(record.network) };
-  const text = `${JSON.stringify({ ...kept, checksum: checksumOf(JSON.stringify(kept)) })}\n`;
+  const text = textOf(record);
   await Promise.all([path, copyOf(path)].map((file) => writeOver(file, text)));
+}
+
+function textOf(record: LocalSandboxRecord): string {
+  const kept = { ...record, network: withoutEdge(record.network) };
+  return `${JSON.stringify({ ...kept, checksum: checksumOf(JSON.stringify(kept)) })}\n`;
+}
+
+/**
+ * As `writeRecord`, in a fraction of its time: new files cost ten times as much as the bytes of old ones, and threads are waited for. Writes into the files
+ * that are there, the copy first: a process that dies in between leaves the old record, and a machine that dies one of both whole.
+ */
+export async function rewriteRecord(path: string, record: LocalSandboxRecord): Promise<void> {
+  const bytes = Buffer.from(textOf(record));
+  try {
+    for (const file of [copyOf(path), path]) writeInto(file, bytes);
+  } catch {
+    // One of the two is missing, or something else is in its place.
+    await writeRecord(path, record);
+  }
+}
+
+/** Fills up with spaces what the file had more, for JSON may end with any: cut off before or after the write, the file would be none for a moment. */
+function writeInto(path: string, bytes: Buffer): void {
+  const fd = openSync(path, "r+");
+  try {
+    const all = Buffer.alloc(Math.max(bytes.length, fstatSync(fd).size), " ");
+    all.set(bytes);
+    if (writeSync(fd, all, 0, all.length, 0) < all.length) throw new Error("written in part");
+  } finally {
+    closeSync(fd);
+  }
 }
 
 async function writeOver(path: string, text: string): Promise<void> {

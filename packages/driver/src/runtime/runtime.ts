@@ -80,7 +80,8 @@ export interface RuntimeDriver {
   reclaim(wanted: Reclaim): Promise<boolean>;
 
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxHandle>;
-  start(handle: SandboxHandle, signal: AbortSignal): Promise<void>;
+  /** `isUnawaited`: nobody waits for this sandbox, so the driver may take longer where that costs the machine less. */
+  start(handle: SandboxHandle, signal: AbortSignal, how?: { readonly isUnawaited?: boolean }): Promise<void>;
   recover(handle: SandboxHandle): Promise<RuntimeStatus>;
 
   inspect(handle: SandboxHandle): Promise<RuntimeStatus>;
