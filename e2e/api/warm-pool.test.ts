@@ -45,6 +45,10 @@ test("nothing of the user before is in it: no variable of any process, no file",
   await using sandbox = await claimed();
   const search = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c of-the-user-befor[e]";
   expect((await sandbox.asRoot(search)).stdout.trim()).toBe("0");
+  // The agent has started commands before: they are in no log, and nothing of them runs.
+  const log = JSON.stringify((await platform().api({ path: `/v2/sandboxes/${sandbox.id}/logs` })).body);
+  expect([log.includes("of-the-user-befor[e]"), log.includes("/.boxyard/launch")]).toEqual([true, false]);
+  expect((await sandbox.client.commands.list()).length).toBe(0);
   const files = await sandbox.asRoot("grep -rIl of-the-user-befor[e] /run /tmp /home /root /.boxyard/host 2>/dev/null | grep -v /proc");
   expect(files.stdout.trim()).toBe("");
 });

@@ -8,8 +8,8 @@ export interface InitBody {
   readonly envVars?: Readonly<Record<string, string>>;
   readonly defaultUser: string;
   readonly defaultWorkdir: string;
-  /** RFC 3339. */
-  readonly timestamp: string;
+  /** RFC 3339. A call that is older than the last one changes nothing; one without a time is never older. */
+  readonly timestamp?: string;
   /** Told to programs as E2B_SANDBOX_ID and E2B_TEMPLATE_ID, and in files below /run/e2b. */
   readonly sandboxID?: string;
   readonly templateID?: string;

@@ -54,6 +54,8 @@ export class Sandbox {
   pending: "adoption" | "undo" | undefined;
   /** Steps of aborted transitions that were given up and have not ended yet. Until they have, the sandbox can only be removed. */
   stepsGivenUp = 0;
+  /** Its agent knows already what it gets of the platform and the template (transition `warm`). */
+  isRehearsed = false;
   /** The driver of its node. */
   readonly driver: SandboxDriver;
   private readonly waiting = new Set<() => void>();

@@ -3,7 +3,7 @@ import type { SnapshotRef } from "@boxyard/driver";
 import type { SandboxRecord } from "../../store/index.ts";
 import { addressOf } from "../engine/sandbox.ts";
 import { recordOf, type Transition } from "../engine/transition.ts";
-import { type CommandContext, CREATE_MS, type CreateTemplate, driverSpecOf, initBodyOf, startCommand } from "./create.ts";
+import { type CommandContext, CREATE_MS, type CreateTemplate, driverSpecOf, initBodyOf, startCommand, userInitOf } from "./create.ts";
 
 /** How long the sandbox's agent may take for its settings; one that takes longer is not handed out. */
 const INIT_MS = 2000;
@@ -55,7 +55,7 @@ const init: Step<ClaimContext> = {
   name: "init",
   async run({ parts, sandbox, input, template }, _undo, signal) {
     parts.permit?.check();
-    const body = initBodyOf(parts, input.wanted, template.env);
+    const body = sandbox.isRehearsed ? userInitOf(parts, input.wanted, template.env) : initBodyOf(parts, input.wanted, template.env);
     using limit = new TimeLimit(INIT_MS, parts.clock);
     const inTime = AbortSignal.any([signal, limit.signal]);
     await parts.agent.init(addressOf(sandbox), input.wanted.facts.initKey, body, inTime);

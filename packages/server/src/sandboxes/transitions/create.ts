@@ -40,6 +40,8 @@ export interface CommandContext extends TransitionContext {
 export interface CreateContext extends CommandContext {
   /** True between the driver's create and its start. */
   isCreated: boolean;
+  /** No client waits for the sandbox. */
+  readonly isUnawaited?: boolean;
 }
 
 export const createStep: Step<CreateContext> = {
@@ -51,11 +53,11 @@ export const startStep: Step<CreateContext> = {
   name: "start",
   run: (context, _undo, signal) =>
     orBoot(context, signal, async () => {
-      const { parts, sandbox, isCreated } = context;
+      const { parts, sandbox, isCreated, isUnawaited = false } = context;
       if (!isCreated) await createFrom(context, signal);
       context.isCreated = false;
       // A start that fails has removed the sandbox, so the second try creates it again.
-      await parts.driver.start(sandbox.handle, signal);
+      await parts.driver.start(sandbox.handle, signal, { isUnawaited });
     }),
 };
 
@@ -183,22 +185,29 @@ export function initBodyOf(
   record: SandboxRecord,
   templateEnv: TemplateSpec["env"],
 ): InitBody {
-  const { id, facts, owner } = record;
-  const common = {
+  const { id, templateId, facts, owner } = record;
+  const body = userInitOf({ tokens, clock, authorities }, record, templateEnv);
+  // No platform variables for a build's steps: their values would be wrong in the sandboxes that start from the result.
+  if (owner.kind === "build" && facts.templateEnv === undefined) return { ...body, envVars: {} };
+  // Without authorities the agent need not read the image's list.
+  return { ...body, sandboxID: id, templateID: templateId, ...(authorities.pem === "" ? {} : { caBundle: authorities.pem }) };
+}
+
+/**
+ * The part of that which can differ between the users of a sandbox, for an agent that has been told the rest. The platform's variables override the user's,
+ * which override the template's.
+ */
+export function userInitOf(
+  { tokens, clock, authorities }: Pick<EngineParts, "tokens" | "clock" | "authorities">,
+  { id, templateId, facts }: SandboxRecord,
+  templateEnv: TemplateSpec["env"],
+): InitBody {
+  const platform = { E2B_SANDBOX: "true", E2B_SANDBOX_ID: id, E2B_TEMPLATE_ID: templateId };
+  return {
     accessToken: tokens.access(id),
     defaultUser: facts.user,
     defaultWorkdir: facts.workdir,
     timestamp: new Date(clock.now()).toISOString(),
+    envVars: { ...authorities.env, ...templateEnv, ...facts.envVars, ...platform },
   };
-  // No platform variables for a build's steps: their values would be wrong in the sandboxes that start from the result.
-  if (owner.kind === "build" && facts.templateEnv === undefined) return { ...common, envVars: {} };
-  const user = userInit(record, { ...authorities.env, ...templateEnv });
-  // Without authorities the agent need not read the image's list.
-  return { ...common, ...user, ...(authorities.pem === "" ? {} : { caBundle: authorities.pem }) };
-}
-
-/** The platform's variables override the user's, which override the template's. */
-function userInit({ id, templateId, facts }: SandboxRecord, templateEnv: TemplateSpec["env"]) {
-  const platform = { E2B_SANDBOX: "true", E2B_SANDBOX_ID: id, E2B_TEMPLATE_ID: templateId };
-  return { envVars: { ...templateEnv, ...facts.envVars, ...platform }, sandboxID: id, templateID: templateId };
 }

@@ -59,7 +59,7 @@ async function memberLike(s: TestServer, id: string) {
   const kind = kindOf(record, template);
   if (!kind) throw new Error("no kind");
   const member = s.server.engine.add(newMember(kind, Date.now()));
-  await s.server.engine.make(member, warm, template);
+  await s.server.engine.make(member, warm, { template, untilQuiet: async () => {} });
   return { member, template, record };
 }
 

@@ -24,8 +24,10 @@ export interface RefillParts {
   readonly takeIn: () => Promise<void>;
 }
 
-/** Time without any create before something is made for the pool. */
+/** Time without any create, and without anything made, before something is made for the pool: the first command comes in that time. */
 const QUIET_MS = 30;
+/** Longest pause of what is being made, for creates that come meanwhile. */
+const MOST_PAUSE_MS = 1000;
 /** How long nothing is made after a failure, or after the pool has given way. */
 const BACK_OFF_MS = 30_000;
 const ROUND_MS = 5000;
@@ -151,6 +153,7 @@ export class Refill {
         const kind = this.next();
         if (!kind || !(await this.hasRoom(LEAST_FREE.toMake))) return;
         await this.make(kind, signal);
+        this.quietSince = this.parts.clock.monotonic();
       }
     } catch {
       // The log has the error of the transition.
@@ -162,12 +165,14 @@ export class Refill {
     this.notBefore = this.parts.clock.monotonic() + BACK_OFF_MS;
   }
 
-  private async untilQuiet(signal: AbortSignal): Promise<void> {
+  private async untilQuiet(signal: AbortSignal, mostMs = Infinity): Promise<void> {
     const { clock } = this.parts;
+    const until = clock.monotonic() + mostMs;
     for (;;) {
       signal.throwIfAborted();
-      const left = this.creates > 0 ? QUIET_MS : this.quietSince + QUIET_MS - clock.monotonic();
-      if (left <= 0) return;
+      const now = clock.monotonic();
+      const left = this.creates > 0 ? QUIET_MS : this.quietSince + QUIET_MS - now;
+      if (left <= 0 || now >= until) return;
       await clock.sleep(left, signal);
     }
   }
@@ -182,7 +187,8 @@ export class Refill {
     await admission.create(newMember(kind, clock.now()), signal, async (record) => {
       const sandbox = engine.add(record);
       this.made.add(sandbox);
-      const key = keyOf(await engine.make(sandbox, warm, kind.template, { signal }));
+      const untilQuiet = (stop: AbortSignal) => this.untilQuiet(stop, MOST_PAUSE_MS);
+      const key = keyOf(await engine.make(sandbox, warm, { template: kind.template, untilQuiet }, { signal }));
       const memoryBytes = await memoryOf(sandbox);
       members.add({ kind: key, sandbox, ...(memoryBytes !== undefined && { memoryBytes }) });
       // The image of the template could not be started from, so this one booted: creates do not ask for the kind any more.
