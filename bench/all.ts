@@ -50,6 +50,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "beside-attacks": "is about two loads beside each other, not about a promise: ./boxyard bench beside-attacks",
   "long-lists": "fills a store for most of a minute: ./boxyard bench long-lists",
   "network-flood": "is about what a flood of packets does to others: ./boxyard bench network-flood",
+  takeover: "needs PostgreSQL and two servers, for a minute: ./boxyard bench takeover",
   scale: "makes hundreds of sandboxes for minutes: ./boxyard bench scale",
   "idle-metrics": "measures for minutes: ./boxyard bench idle-metrics",
 };

@@ -23,6 +23,7 @@ import { sdk } from "./sdk.ts";
 import { snapshot } from "./snapshot.ts";
 import { soak } from "./soak.ts";
 import { startFromMemory } from "./start-from-memory.ts";
+import { takeover } from "./takeover.ts";
 import { templateCached } from "./template-cached.ts";
 import { templateMemory } from "./template-memory.ts";
 import { templateRun } from "./template-run.ts";
@@ -64,6 +65,7 @@ export const benches: readonly Bench[] = [
   longLists,
   idleMetrics,
   scale,
+  takeover,
 ];
 
 /** Promises that nothing here measures, and why. */

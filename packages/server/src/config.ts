@@ -4,6 +4,7 @@ import { AppError } from "@boxyard/core";
 import { SETTINGS, type SettingName } from "@boxyard/spec/config";
 import { isLimitName, LIMIT_NAMES, type LimitName } from "@boxyard/spec/platform";
 import { z } from "zod";
+import { replicasOf, tlsOf } from "./config-connections.ts";
 import { list, listedHosts, pairsOf } from "./config-lists.ts";
 import { isNetwork } from "./networks.ts";
 import { otlpHeaders } from "./otlp-headers.ts";
@@ -89,6 +90,8 @@ export interface ServerConfig {
   readonly databaseUrl: string | undefined;
   /** HOST:PORT at which the other servers on the database reach this one; undefined: there are no others. */
   readonly replicaAddress: string | undefined;
+  /** The name that the certificates of the other servers are for, and the file of the authority that has signed them. */
+  readonly replicaTls: { readonly serverName: string; readonly ca?: string } | undefined;
   /** The texts of the variables that are set, by name; of one that may hold a password only that it is set. */
   readonly given: Readonly<Partial<Record<SettingName, string>>>;
 }
@@ -219,6 +222,11 @@ const Env = z.object({
     .string()
     .regex(/^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[1-9]\d{0,4}$/, "must be HOST:PORT, such as 10.0.0.1:3000")
     .optional(),
+  BOXYARD_REPLICA_TLS_NAME: z
+    .string()
+    .regex(/^[A-Za-z0-9.-]+$/, "must be a host name")
+    .optional(),
+  BOXYARD_REPLICA_CA: z.string().optional(),
 } satisfies Partial<Record<SettingName, z.ZodType>>);
 
 /** Settings from the environment; an empty variable counts as unset. Throws `invalid_argument` and names the variable. */
@@ -282,19 +290,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
     webhookHosts: e.BOXYARD_WEBHOOK_HOSTS,
     trustedProxies: e.BOXYARD_TRUSTED_PROXIES,
     databaseUrl: e.DATABASE_URL,
-    replicaAddress: replicaOf(e.BOXYARD_REPLICA_ADDRESS, e.DATABASE_URL),
+    ...replicasOf(e),
     given: shownTexts(given),
   };
-}
-
-function replicaOf(address: string | undefined, databaseUrl: string | undefined): string | undefined {
-  if (address === undefined || databaseUrl !== undefined) return address;
-  throw new AppError("invalid_argument", "BOXYARD_REPLICA_ADDRESS: needs DATABASE_URL too", { reason: "invalid_setting" });
-}
-
-function tlsOf(listen: ServerConfig["listen"], cert: string | undefined, key: string | undefined): ServerConfig["tls"] {
-  if (cert !== undefined && key !== undefined) return { ...listen, cert: resolve(cert), key: resolve(key) };
-  if (cert === undefined && key === undefined) return undefined;
-  const missing = cert === undefined ? "BOXYARD_TLS_CERT" : "BOXYARD_TLS_KEY";
-  throw new AppError("invalid_argument", `${missing}: must be set too`, { reason: "invalid_setting" });
 }

@@ -21,11 +21,12 @@ export async function openSharedStore({ dataDir, databaseUrl: url = "" }: Where,
   return SqlStore.open({ url, epoch }, SHARED_NODE, await settledSealer(dataDir, { url }, SHARED_NODE), clock);
 }
 
-/** Brings the schema of the shared store up to date, and makes what several servers need. Gives the mark of these. Throws as `openStore`. */
-export async function prepareSharedStore({ dataDir, databaseUrl: url = "" }: Where, clock = systemClock): Promise<string> {
+/** Brings the schema of the shared store up to date, and makes what several servers need. Gives the key by which they know each other. Throws as `openStore`. */
+export async function prepareSharedStore({ dataDir, databaseUrl: url = "" }: Where, clock = systemClock): Promise<Uint8Array> {
   const sealer = await settledSealer(dataDir, { url }, SHARED_NODE);
   await (await SqlStore.open({ url }, SHARED_NODE, sealer, clock)).close();
-  return prepareForReplicas(url);
+  await prepareForReplicas(url);
+  return sealer.derive("requests between servers");
 }
 
 /** Replaces the key of a data directory's store, which no server uses. Returns how many texts were sealed anew. */

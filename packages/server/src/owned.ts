@@ -10,7 +10,7 @@ export interface Owned {
   /** Rejects when another replica has taken over. */
   readonly lost: Promise<never>;
   /** The ports are those of the replica, which keeps them open. */
-  readonly front: Pick<FrontOptions, "ports" | "own">;
+  readonly front: Pick<FrontOptions, "ports" | "own" | "passedOn">;
   /** How many replicas there are now. */
   readonly countReplicas: () => Promise<number>;
 }

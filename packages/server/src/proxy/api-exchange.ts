@@ -24,6 +24,8 @@ export interface ApiExchangeOptions {
   readonly logger: Logger;
   /** Tells the client's address; by default it is that of the connection. */
   readonly clientAddress?: ClientAddress;
+  /** Another server has passed the request on: whether the client speaks TLS is what that server says, and not a matter of this connection. */
+  readonly isPassedOn?: boolean;
 }
 
 /** A request to the platform API: its body is read when the handler asks for it. */
@@ -179,7 +181,7 @@ export class ApiExchange implements Exchange, ApiCall {
       const name = fields.lower[i] ?? "";
       if (name !== "connection" && name !== "transfer-encoding" && name !== "content-length") headers.append(name, fields.value(i));
     }
-    if (this.client.connection.tls) headers.set("x-forwarded-proto", "https");
+    if (this.client.connection.tls && !this.options.isPassedOn) headers.set("x-forwarded-proto", "https");
     return new Request(url, { method, headers, signal: this.gone.signal });
   }
 

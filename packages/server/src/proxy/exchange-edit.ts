@@ -15,7 +15,7 @@ export interface ExchangeEdit {
   /** Lines of fields to add to the request, each with its line end. */
   readonly added?: string;
   /** Takes over a request that could not be sent, with what has come of its body; by default it is answered as of a closed port. */
-  readonly onUnreached?: (early: readonly Buffer[]) => void;
+  readonly onUnreached?: (early: readonly Buffer[], error: unknown) => void;
   /** Called with the status of the answer, when its head has come. */
   readonly onAnswer?: (status: number) => void;
   /** The answer in place of one that does not come; by default as of a closed port. */

@@ -27,6 +27,7 @@ import { CLIENT_FIELDS, dispatch, type SandboxTarget } from "./dispatch.ts";
 import { type MethodProblem, methodProblem } from "./methods.ts";
 import { ON_OUR_ORIGIN } from "./our-origin.ts";
 import { editOf, type Passage } from "./passage.ts";
+import { addressBefore, NOT_PASSED_ON, type PassedOn } from "./passed-on.ts";
 import { readLink } from "./port-link.ts";
 import { type OpenPorts, openPorts, type Ports } from "./ports.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
@@ -56,6 +57,8 @@ export interface FrontOptions extends Pick<ApiExchangeOptions, "clientAddress"> 
   readonly ports?: OpenPorts;
   /** Requests that the front answers itself, in JSON. */
   readonly own?: { is(request: RequestHead): boolean; answer(): unknown };
+  /** Set for one of several servers, to which the others pass requests on. */
+  readonly passedOn?: PassedOn;
   readonly routes: RouteTable;
   readonly api: ApiHandler;
   /** Takes uploads; without it uploads are requests to the API. */
@@ -85,6 +88,8 @@ const ANSWERED: Exchange = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, on
 export class Front implements ClientHost {
   readonly names: FieldNames = CLIENT_FIELDS;
   private readonly options: FrontOptions;
+  /** For requests that another server has passed on. */
+  private readonly ofServer: ApiExchangeOptions;
   protected readonly pool: UpstreamPool;
   private readonly clients: ClientTable;
   private readonly wakeQueue = new WakeQueue();
@@ -97,6 +102,7 @@ export class Front implements ClientHost {
 
   constructor(options: FrontOptions) {
     this.options = options;
+    this.ofServer = { ...options, clientAddress: addressBefore(options.clientAddress), isPassedOn: true };
     this.clients = new ClientTable(options.maxClients ?? MAX_CLIENTS);
     this.peerLimitMs = options.peerLimitMs ?? PEER_LIMIT_MS;
     this.pool = new UpstreamPool(() => options.clock.monotonic(), this.peerLimitMs);
@@ -145,7 +151,9 @@ export class Front implements ClientHost {
   }
 
   exchange(request: RequestHead, client: ClientConnection): Exchange {
-    const { own } = this.options;
+    const { own, passedOn } = this.options;
+    const passes = passedOn ? passedOn.passesOf(request) : 0;
+    if (passes === undefined) return this.refuse(request, client, NOT_PASSED_ON);
     if (own?.is(request)) return this.answerJson(request, client, own.answer());
     const target = dispatch(request);
     const head = request.method === "HEAD";
@@ -160,12 +168,12 @@ export class Front implements ClientHost {
           return upload;
         }
         this.counted.api++;
-        const exchange = new ApiExchange(request, client, this.options);
+        const exchange = new ApiExchange(request, client, passes > 0 ? this.ofServer : this.options);
         exchange.start();
         return exchange;
       }
       case "sandbox":
-        return this.toSandboxOrWake(request, client, target);
+        return this.toSandboxOrWake(request, client, target, client.connection.tls && passes === 0);
       case "signed-file": {
         const route = findSigned(this.options.routes, request.method, request.target);
         if (!route) return this.refuse(request, client, problems.badSignature());
@@ -202,7 +210,7 @@ export class Front implements ClientHost {
     client.drain();
   }
 
-  private toSandboxOrWake(asked: RequestHead, client: ClientConnection, target: SandboxTarget): Exchange {
+  private toSandboxOrWake(asked: RequestHead, client: ClientConnection, target: SandboxTarget, isTls: boolean): Exchange {
     const { routes } = this.options;
     const { sandboxId, port, innerTarget } = target;
     const inner = innerTarget === undefined ? asked : { ...asked, target: innerTarget, derived: {} };
@@ -210,7 +218,7 @@ export class Front implements ClientHost {
     const sleeper = route && !route.ending ? undefined : routes.findSleeper(sandboxId);
     const link = readLink(inner, route ?? sleeper ?? routes.findChanging(sandboxId), port, {
       isByHost: target.isByHost === true,
-      isTls: client.connection.tls,
+      isTls,
     });
     const { request, redirect } = link;
     if (redirect) return this.answer(asked, client, redirect);

@@ -123,11 +123,11 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     if (this.over) this.route.flights.delete(this);
   }
 
-  onConnectFailed(): void {
+  onConnectFailed(error: unknown): void {
     const onUnreached = this.over ? undefined : this.edit?.onUnreached;
     if (onUnreached) this.finish(true);
     else this.fail(problems.portClosed(this.route.sandboxId, this.port));
-    onUnreached?.(this.early);
+    onUnreached?.(this.early, error);
   }
 
   onData(bytes: Buffer): void {
@@ -149,7 +149,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   }
 
   onEnd(): void {
-    if (this.over) return;
+    if (this.over || this.isConnecting) return;
     if (this.tunnel) {
       this.client.connection.halfClose();
       return;
@@ -164,7 +164,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
   }
 
   onClose(): void {
-    if (this.over) return;
+    if (this.over || this.isConnecting) return; // `onConnectFailed` comes.
     if (this.tunnel) {
       this.over = true;
       this.route.flights.delete(this);

@@ -1,5 +1,5 @@
 import type { AppError, SandboxId } from "@boxyard/core";
-import type { ConnectInside } from "@boxyard/http1";
+import type { ConnectInside, UpstreamTls } from "@boxyard/http1";
 
 /** Where one incarnation of a sandbox is reached, with the requests in flight to it. */
 export interface Route {
@@ -15,6 +15,8 @@ export interface Route {
   readonly linkSeconds?: (port: number, token: string) => number | undefined;
   /** Host header that the sandbox's own ports see; `${PORT}` stands for the port. */
   readonly maskHost?: string;
+  /** The route is to another server, which speaks TLS: how that begins. */
+  readonly tls?: UpstreamTls | undefined;
   /** The sandbox's own ports that speak TLS. */
   readonly httpsPorts?: readonly number[];
   /** Connects to a port on a loopback address inside; resolves with undefined when nothing listens there. Absent where the driver cannot do it. */

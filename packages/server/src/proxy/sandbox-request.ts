@@ -16,9 +16,9 @@ export function mayReuse(request: RequestHead, port: number): boolean {
 }
 
 /** Where a port of a sandbox is reached, and how. */
-export function upstreamOf({ host, agentPort, inside, httpsPorts }: Route, port: number): UpstreamTarget {
+export function upstreamOf({ host, agentPort, tls, inside, httpsPorts }: Route, port: number): UpstreamTarget {
   if (port === AGENT_PORT) return { host, port: agentPort };
-  return { host, port, inside, tls: httpsPorts?.includes(port) ?? false };
+  return { host, port, inside, tls: tls ?? httpsPorts?.includes(port) ?? false };
 }
 
 type Edit = Pick<ExchangeEdit, "drops" | "cookie" | "added">;

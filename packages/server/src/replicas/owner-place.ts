@@ -1,10 +1,13 @@
 import { type Clock, later } from "@boxyard/core";
+import type { UpstreamTls } from "@boxyard/http1";
 
 /** Where the owner serves. */
 export interface OwnerPlace {
   readonly epoch: number;
   readonly host: string;
   readonly port: number;
+  /** How TLS to it begins; without it plain HTTP is spoken. */
+  readonly tls?: UpstreamTls | undefined;
 }
 
 /** How long a request waits for an owner: longer than a lease and a takeover. */

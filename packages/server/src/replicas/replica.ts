@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { type Clock, systemClock } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { SandboxDriver } from "@boxyard/driver";
+import type { UpstreamTls } from "@boxyard/http1";
 import type { ServerConfig } from "../config.ts";
 import { prepareSharedStore } from "../open-store.ts";
 import { SharedPorts } from "../proxy/ports.ts";
@@ -9,6 +11,7 @@ import { type RunningServer, type ServerOptions, startServer } from "../start-se
 import { LeaseRows } from "../store/index.ts";
 import { fencedDriver } from "./fenced-driver.ts";
 import { OwnerPlaceView } from "./owner-place.ts";
+import { ReplicaSeal } from "./replica-seal.ts";
 import { isForRole, type Role, StandbyFront } from "./standby-front.ts";
 import { LEASE_MS, momentOf, Term } from "./term.ts";
 
@@ -42,12 +45,14 @@ export class Replica {
   private readonly stopping = new AbortController();
   private readonly ports: SharedPorts;
   private readonly standby: StandbyFront;
+  private readonly seal: ReplicaSeal;
+  private readonly tls: UpstreamTls | undefined;
   private term: Term | undefined;
   private isServing = false;
   private restrainedUntil = 0;
   private watching: Promise<void> = Promise.resolve();
 
-  private constructor(options: ReplicaOptions & { readonly config: ReplicaConfig }, mark: string) {
+  private constructor(options: ReplicaOptions & { readonly config: ReplicaConfig }, key: Uint8Array) {
     const { config, logger, clock = systemClock } = options;
     this.options = options;
     this.clock = clock;
@@ -58,13 +63,15 @@ export class Replica {
     this.ports = new SharedPorts(listening);
     const peerLimitMs = config.peerTimeoutSeconds * 1000;
     const role = () => this.role;
-    this.standby = new StandbyFront({ ...listening, peerLimitMs, clock, ports: this.ports.lend, view: this.view, role, mark });
+    this.seal = new ReplicaSeal(key);
+    const { replicaTls } = config;
+    this.tls = replicaTls && { serverName: replicaTls.serverName, ...(replicaTls.ca && { ca: readFileSync(replicaTls.ca, "utf8") }) };
+    this.standby = new StandbyFront({ ...listening, peerLimitMs, clock, ports: this.ports.lend, view: this.view, role, seal: this.seal });
   }
 
   /** Brings the database up to date, then serves. Throws as `startServer`. */
   static async start(options: ReplicaOptions & { readonly config: ReplicaConfig }): Promise<Replica> {
-    const mark = await prepareSharedStore(options.config, options.clock);
-    const replica = new Replica(options, mark);
+    const replica = new Replica(options, await prepareSharedStore(options.config, options.clock));
     replica.watching = replica.watch();
     return replica;
   }
@@ -116,7 +123,7 @@ export class Replica {
     const { hostname, port } = new URL(`http://${address || "none"}`);
     // Its own address is that of its former process, whose lease has not ended yet.
     const isServed = address !== "" && address !== replicaAddress;
-    this.view.set(!isServed ? undefined : { epoch, host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
+    this.view.set(!isServed ? undefined : { epoch, host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80), tls: this.tls });
     const askedAt = momentOf(this.clock);
     if (isLive || askedAt.monotonic < this.restrainedUntil) return undefined;
     const taken = await this.lease.take();
@@ -147,7 +154,7 @@ export class Replica {
     try {
       const { epoch, lost } = term;
       const own = { is: isForRole, answer: () => ({ role: this.role ?? "standby", epoch }) };
-      const front = { ports: this.ports.lend, own };
+      const front = { ports: this.ports.lend, own, passedOn: this.seal };
       const owned = { epoch, permit: term, lost, front, countReplicas: () => this.lease.countReplicas() };
       const server = await startServer({ ...options, driver: fencedDriver(driver, term), owned });
       this.isServing = true;

@@ -13,7 +13,7 @@ test("the settings of docs/several-servers.md are those of a replica", () => {
   expect(readConfig(env)).toMatchObject({
     databaseUrl: "postgres://boxyard:password@database.example/boxyard",
     replicaAddress: "10.0.0.11:3000",
-    trustedProxies: ["10.0.0.0/8", "127.0.0.1"],
+    trustedProxies: ["10.0.0.5"],
   });
 });
 
@@ -21,6 +21,16 @@ test("an address for the other servers needs a database that all of them use, an
   expect(() => readConfig({ BOXYARD_REPLICA_ADDRESS: "10.0.0.11:3000" })).toThrow("needs DATABASE_URL");
   const DATABASE_URL = "postgres://database.example/boxyard";
   expect(() => readConfig({ DATABASE_URL, BOXYARD_REPLICA_ADDRESS: "10.0.0.11" })).toThrow("HOST:PORT");
+});
+
+test("TLS between the servers needs a certificate and an address", () => {
+  const [name, certificate] = [{ BOXYARD_REPLICA_TLS_NAME: "boxyard.internal" }, { BOXYARD_TLS_CERT: "/tls/a", BOXYARD_TLS_KEY: "/tls/b" }];
+  const replica = { DATABASE_URL: "postgres://database.example/boxyard", BOXYARD_REPLICA_ADDRESS: "10.0.0.11:3443" };
+  expect(() => readConfig({ ...replica, BOXYARD_REPLICA_CA: "/tls/ca" })).toThrow("BOXYARD_REPLICA_TLS_NAME: must be set too");
+  expect(() => readConfig({ ...replica, ...name })).toThrow("needs BOXYARD_TLS_CERT too");
+  expect(() => readConfig({ ...name, ...certificate })).toThrow("needs BOXYARD_REPLICA_ADDRESS too");
+  const { replicaTls } = readConfig({ ...replica, ...name, ...certificate, BOXYARD_REPLICA_CA: "/tls/ca" });
+  expect(replicaTls).toEqual({ serverName: "boxyard.internal", ca: "/tls/ca" });
 });
 
 interface Variable {

@@ -1,20 +1,20 @@
 import type { SandboxId } from "@boxyard/core";
+import type { Logger } from "@boxyard/core/node";
 import type { ClientConnection, Exchange, RequestHead } from "@boxyard/http1";
 import type { ProxyProblem } from "../proxy/answers.ts";
 import { dispatch, FORWARDED_FIELDS } from "../proxy/dispatch.ts";
 import { Front, type FrontOptions } from "../proxy/front.ts";
+import { NOT_PASSED_ON } from "../proxy/passed-on.ts";
 import { ProxyExchange } from "../proxy/proxy-exchange.ts";
 import { Flights, type Route, RouteTable } from "../proxy/route-table.ts";
 import { ForwardExchange } from "./forward-exchange.ts";
 import type { OwnerPlace, OwnerPlaceView } from "./owner-place.ts";
+import type { ClientFacts, ReplicaSeal } from "./replica-seal.ts";
 
 /** Where a replica says what it is. */
 const ROLE_PATH = "/replica";
-/** The replicas' mark, and how many of them have passed the request on. The proxy passes no fields of this form to sandboxes. */
-const PASSED_ON = "x-forwarded-by-replica";
 /** A replica that has just started, and one that knew it as the owner before, pass a request on to each other once at most. */
 const MOST_PASSES = 2;
-const REPLACED = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", PASSED_ON];
 
 const problem = (message: string, reason: string): ProxyProblem => ({
   status: 503,
@@ -34,8 +34,8 @@ export interface StandbyOptions extends Omit<FrontOptions, "routes" | "api"> {
   readonly view: OwnerPlaceView;
   /** What this replica is now; undefined: it starts to be the owner. */
   readonly role: () => Role | undefined;
-  /** What the replicas know each other by: a client that says it was passed on counts as any other. */
-  readonly mark: string;
+  /** By what replicas know the requests that one of them has passed on. */
+  readonly seal: ReplicaSeal;
 }
 
 /** The front of a replica that does not own the sandboxes: it passes every request on to the owner, as it is. */
@@ -43,20 +43,24 @@ export class StandbyFront extends Front {
   override readonly names = FORWARDED_FIELDS;
   private readonly view: OwnerPlaceView;
   private readonly role: StandbyOptions["role"];
-  private readonly mark: string;
+  private readonly seal: ReplicaSeal;
+  private readonly logger: Logger;
+  private warnedOf = 0;
   private route: Route | undefined;
 
   constructor(options: StandbyOptions) {
     super({ ...options, routes: new RouteTable(), api: () => Promise.reject(new Error("a replica in waiting has no API")) });
     this.view = options.view;
     this.role = options.role;
-    this.mark = options.mark;
+    this.seal = options.seal;
+    this.logger = options.logger;
   }
 
   override exchange(request: RequestHead, client: ClientConnection): Exchange {
     const role = this.role();
+    const passes = this.seal.passesOf(request);
+    if (passes === undefined) return this.refuse(request, client, NOT_PASSED_ON);
     if (isForRole(request)) return this.answerRole(request, client, role ?? "standby");
-    const passes = passesOf(request, this.mark);
     if (passes >= MOST_PASSES && role === "standby") return this.refuse(request, client, NO_OWNER);
     // The owner alone knows who is let in: it says so by its answer.
     const onAnswer = (status: number) => {
@@ -65,11 +69,14 @@ export class StandbyFront extends Front {
     const connect = (place: OwnerPlace, onUnreached: (early: readonly Buffer[]) => void) => {
       const edit = {
         takesUpgrade: true,
-        drops: REPLACED,
-        added: forwardedFields(request, client, `${this.mark} ${passes + 1}`),
+        drops: this.seal.replaced,
+        added: this.seal.linesFor(request, passes + 1, factsOf(request, client, passes > 0)),
         problem: OWNER_LOST,
         onAnswer,
-        onUnreached,
+        onUnreached: (early: readonly Buffer[], error: unknown) => {
+          this.warn(place, error);
+          onUnreached(early);
+        },
       };
       const exchange = new ProxyExchange(request, client, this.routeTo(place), place.port, this.pool, edit);
       exchange.start();
@@ -84,12 +91,28 @@ export class StandbyFront extends Front {
     return this.answerJson(request, client, { role, epoch: this.view.current?.epoch ?? 0 });
   }
 
+  private warn(place: OwnerPlace, err: unknown): void {
+    if (this.warnedOf === place.epoch) return;
+    this.warnedOf = place.epoch;
+    this.logger.warn({ err, host: place.host, port: place.port }, "the owner of the sandboxes is not reached");
+  }
+
   /** The owner as a place of the proxy's; requests to earlier owners go on as long as these answer. */
-  private routeTo({ epoch, host, port }: OwnerPlace): Route {
+  private routeTo({ epoch, host, port, tls }: OwnerPlace): Route {
     if (this.route?.incarnation === epoch) return this.route;
     const flights = new Flights(() => this.now());
     const sandboxId = "owner" as SandboxId;
-    this.route = { sandboxId, incarnation: epoch, host, agentPort: port, accessToken: "", flights, agentAnswers: 0, ending: undefined };
+    this.route = {
+      sandboxId,
+      incarnation: epoch,
+      host,
+      agentPort: port,
+      tls,
+      accessToken: "",
+      flights,
+      agentAnswers: 0,
+      ending: undefined,
+    };
     return this.route;
   }
 }
@@ -98,22 +121,10 @@ export class StandbyFront extends Front {
 export const isForRole = (request: RequestHead): boolean =>
   request.target === ROLE_PATH && request.method === "GET" && dispatch(request).kind === "api";
 
-/** 0 for a value without the mark, which no replica has sent. */
-function passesOf({ fields }: RequestHead, mark: string): number {
-  const [by, passes = ""] = (fields.get(PASSED_ON) ?? "").split(" ");
-  return by === mark && /^\d{1,3}$/.test(passes) ? Number(passes) : 0;
-}
-
-/** What the owner has to know of the client, whose connection ends here. */
-function forwardedFields({ fields }: RequestHead, { connection }: ClientConnection, passed: string): string {
-  const hops = [...fields.all("x-forwarded-for"), connection.remoteAddress].join(", ");
-  const proto = connection.tls ? "https" : fields.get("x-forwarded-proto");
-  const host = fields.get("x-forwarded-host");
-  const line = (name: string, value: string | undefined) => (value === undefined ? "" : `${name}: ${value}\r\n`);
-  return (
-    line("X-Forwarded-For", hops) +
-    line("X-Forwarded-Proto", proto) +
-    line("X-Forwarded-Host", host) +
-    line("X-Forwarded-By-Replica", passed)
-  );
+/** What the owner has to know of the client, whose connection ends here. A replica has said it already of a request that it has passed on. */
+function factsOf({ fields }: RequestHead, { connection }: ClientConnection, isPassedOn: boolean): ClientFacts {
+  const hops = fields.all("x-forwarded-for");
+  const [proto, host] = [fields.get("x-forwarded-proto"), fields.get("x-forwarded-host")];
+  if (isPassedOn) return { addresses: hops.join(", "), proto, host };
+  return { addresses: [...hops, connection.remoteAddress].join(", "), proto: connection.tls ? "https" : proto, host };
 }

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { SQL } from "bun";
 import { num, type Row, text } from "./sql-values.ts";
 
@@ -69,13 +69,6 @@ export async function makeFence(tx: SQL): Promise<void> {
   if (made && text(made.value) === digest && (await countTriggers(tx)) === tables.length) return;
   await tx.unsafe(script);
   await tx`INSERT INTO meta (name, value) VALUES ('fence', ${digest}) ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
-}
-
-/** What replicas of one database know each other by, and clients do not know: made by the first of them. */
-export async function replicaMark(tx: SQL): Promise<string> {
-  await tx`INSERT INTO meta (name, value) VALUES ('replica_mark', ${randomUUID()}) ON CONFLICT (name) DO NOTHING`;
-  const [row] = (await tx`SELECT value FROM meta WHERE name = 'replica_mark'`) as Row[];
-  return text(row?.value);
 }
 
 async function fencedTables(tx: SQL): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import { SQL } from "bun";
-import { EPOCH_PARAMETER, makeFence, replicaMark } from "./fence.ts";
+import { EPOCH_PARAMETER, makeFence } from "./fence.ts";
 import { lockSchema } from "./migrate.ts";
 import { type Row, text } from "./sql-values.ts";
 import { storeFault } from "./store-fault.ts";
@@ -22,16 +22,15 @@ export async function checkFenced(sql: SQL, epoch: number): Promise<void> {
   throw new AppError("failed_precondition", message, { reason: "not_fenced" });
 }
 
-/** Makes what several servers on one database need, once its schema is up to date, and gives their mark. Repeatable, also at the same time. */
-export async function prepareForReplicas(url: string): Promise<string> {
+/** Makes what several servers on one database need, once its schema is up to date. Repeatable, also at the same time. */
+export async function prepareForReplicas(url: string): Promise<void> {
   const sql = new SQL(url, { max: 1, connectionTimeout: 10 });
   try {
-    return await sql.begin(async (tx) => {
+    await sql.begin(async (tx) => {
       // A transaction of a server that hangs may hold a table.
       await tx.unsafe("SET LOCAL lock_timeout = '10s'");
       await lockSchema(tx);
       await makeFence(tx);
-      return replicaMark(tx);
     });
   } catch (error) {
     throw storeFault(error, nameOf({ url })) ?? error;

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { AppError } from "@boxyard/core";
 
 /** Prefix of every sealed text: the version of the format. */
@@ -22,6 +22,11 @@ export class Sealer {
     if (key.length !== KEY_BYTES) throw new RangeError(`a key has ${KEY_BYTES} bytes`);
     this.key = key;
     this.keyId = createHash("sha256").update("boxyard store key").update(key).digest("hex").slice(0, 16);
+  }
+
+  /** Another key of the same length, for a purpose of its own. It does not reveal the store's, and is another one after a change of that. */
+  derive(purpose: string): Uint8Array {
+    return new Uint8Array(hkdfSync("sha256", this.key, "", purpose, KEY_BYTES));
   }
 
   /** Seals a text. `place` names its row and column. */

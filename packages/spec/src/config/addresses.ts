@@ -18,6 +18,21 @@ export const ADDRESS_SETTINGS = [
       "Where the other servers on the same DATABASE_URL reach this one: then several of them share the sandboxes of a cluster (docs/several-servers.md).",
   },
   {
+    name: "BOXYARD_REPLICA_TLS_NAME",
+    form: "HOST",
+    usedBy: "server",
+    default: "none: requests pass between the servers as plain HTTP",
+    meaning:
+      "Requests pass between the servers by TLS, to one whose certificate (BOXYARD_TLS_CERT) is for this name; BOXYARD_REPLICA_ADDRESS has the port of BOXYARD_TLS_LISTEN then.",
+  },
+  {
+    name: "BOXYARD_REPLICA_CA",
+    form: "path",
+    usedBy: "server",
+    default: "the authorities that browsers trust",
+    meaning: "Authority (PEM) that has signed the certificates of the servers. Read when the server starts.",
+  },
+  {
     name: "BOXYARD_API_URL",
     form: "URL",
     usedBy: "client",

@@ -55,7 +55,7 @@ export class ReplicaProcess {
     const address = `127.0.0.1:${this.port}`;
     const env = {
       ...{ BOXYARD_DATA: this.dataDir, BOXYARD_LISTEN: address, BOXYARD_REPLICA_ADDRESS: address },
-      ...{ DATABASE_URL: this.link.url, WORLD_URL: this.worldUrl, BOXYARD_TRUSTED_PROXIES: "127.0.0.0/8", BOXYARD_BUILD_SETTINGS: "none" },
+      ...{ DATABASE_URL: this.link.url, WORLD_URL: this.worldUrl, BOXYARD_BUILD_SETTINGS: "none" },
       // Pods have no warm pool, but the fake driver could have one: its sandboxes would be too many where a test counts.
       BOXYARD_WARM_SANDBOXES: "0",
     };
