@@ -116,7 +116,8 @@ export class Connection {
 
   /**
    * Lets the kernel forward up to `limit` received bytes to `target`, to which nothing else may be written meanwhile. Returns how many. Moves nothing
-   * while `target` is behind; if it is behind afterwards, the caller should pause until it drains.
+   * while `target` is behind; if it is behind afterwards, the caller should pause until it drains. A connection that turns out to be broken is destroyed
+   * once the caller has counted what was moved.
    */
   moveTo(target: Connection, limit: number): number {
     // What the kernel holds of a connection with TLS is encrypted.
@@ -131,7 +132,8 @@ export class Connection {
       limit < BULK_BYTES
     )
       return 0;
-    const { taken, rest } = moveInKernel(this.descriptor, target.descriptor, Math.min(limit, MOVE_BYTES));
+    const { taken, rest, broken } = moveInKernel(this.descriptor, target.descriptor, Math.min(limit, MOVE_BYTES));
+    if (broken) queueMicrotask(() => (broken === "source" ? this : target).destroy());
     this.receivedBytes += taken;
     target.sentBytes += taken - (rest?.bytes.byteLength ?? 0);
     if (rest) target.writeBorrowed(rest);

@@ -1,12 +1,13 @@
 import { ptr } from "bun:ffi";
+import { errno } from "@boxyard/core/libc";
 import { libc } from "./libc.ts";
 
 /*
  * Moves bytes from one socket to another without copying them to this process: splice(2) through a pipe. That takes half of the CPU of reading and
  * writing them; most of the rest is the kernel's own work for the two connections.
  *
- * One pipe serves all connections, because it is empty when a call returns. The cause of a failed splice is not examined: the next ordinary read or
- * write has the same error and handles it.
+ * One pipe serves all connections, because it is empty when a call returns. The kernel tells an error of a socket once: after a splice that has failed, the
+ * next ordinary read says that the peer has ended as it should. So the caller is told which socket is broken.
  */
 
 /** Bytes that are moved at a time; also the most that is read back when the target is full. */
@@ -15,6 +16,8 @@ const F_SETPIPE_SZ = 1031;
 const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const SPLICE_MOVE_NONBLOCK = 3;
+const EINTR = 4;
+const EAGAIN = 11;
 
 interface Pipe {
   readonly read: number;
@@ -51,6 +54,8 @@ export interface Moved {
   readonly taken: number;
   /** The last of them, which the target did not take: the caller writes and releases them. */
   readonly rest: Borrowed | undefined;
+  /** The socket that has failed: its peer has reset the connection, or is lost. */
+  readonly broken?: "source" | "target";
 }
 
 /** Buffers for reuse: a target that is slower than its source leaves a rest each time, gigabytes in all. */
@@ -75,15 +80,23 @@ export function moveInKernel(source: number, target: number, limit: number): Mov
   const { calls, pipe } = loaded;
   while (taken < limit) {
     const count = Number(calls.splice(source, null, pipe.write, null, Math.min(limit - taken, PIPE_BYTES), SPLICE_MOVE_NONBLOCK));
+    if (count < 0 && hasFailed()) return { taken, rest: undefined, broken: "source" };
     if (count <= 0) break;
     taken += count;
     for (let left = count; left > 0; ) {
       const sent = Number(calls.splice(pipe.read, null, target, null, left, SPLICE_MOVE_NONBLOCK));
-      if (sent <= 0) return { taken, rest: readUnsent(left) };
+      const broken = sent < 0 && hasFailed();
+      if (sent <= 0) return { taken, rest: readUnsent(left), ...(broken && { broken: "target" }) };
       left -= sent;
     }
   }
   return { taken, rest: undefined };
+}
+
+/** Whether the call that returned a negative number would also fail later. */
+function hasFailed(): boolean {
+  const code = errno();
+  return code !== EAGAIN && code !== EINTR;
 }
 
 function readUnsent(count: number): Borrowed {
