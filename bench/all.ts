@@ -40,6 +40,7 @@ export const PLAN: Readonly<Record<string, Planned>> = {
   "start-from-memory": { seconds: 20, count: 3 },
   checkpoints: { seconds: 30 },
   volume: { seconds: 25, count: 20 },
+  egress: { seconds: 30, count: 4 },
 };
 
 /** Why a bench is not in the page. */

@@ -9,6 +9,7 @@ import { compose } from "./compose.ts";
 import { create100 } from "./create-100.ts";
 import { createCold } from "./create-cold.ts";
 import { createWarm } from "./create-warm.ts";
+import { egress } from "./egress.ts";
 import { files } from "./files.ts";
 import { fork } from "./fork.ts";
 import { idle } from "./idle.ts";
@@ -59,6 +60,7 @@ export const benches: readonly Bench[] = [
   codeInterpreter,
   checkpoints,
   volume,
+  egress,
   soak,
   besideAttacks,
   networkFlood,

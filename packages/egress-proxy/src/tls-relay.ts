@@ -1,6 +1,6 @@
 import { canonicalHost } from "@boxyard/driver";
 import type { Connection, ConnectionOwner } from "@boxyard/http1";
-import { flushAndEnd } from "./bridge.ts";
+import { bridge } from "./bridge.ts";
 import { type Hello, parseClientHello } from "./client-hello.ts";
 import type { Attempt, HostOwner, Ways } from "./connect.ts";
 import type { OpenedHosts } from "./opened-hosts.ts";
@@ -54,27 +54,19 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
   // The sandbox's side.
 
   onData(bytes: Buffer): void {
-    if (this.server) {
-      if (!this.server.write(bytes)) this.client.pause();
-      return;
-    }
     this.received = Buffer.concat([this.received, bytes]);
     if (this.attempt) this.client.pause();
     else this.readHello();
   }
 
   onEnd(): void {
-    if (this.server) this.server.halfClose();
-    else this.cut();
+    this.cut();
   }
 
-  onDrain(): void {
-    this.server?.resume();
-  }
+  onDrain(): void {}
 
   onClose(): void {
     this.finish();
-    if (this.server) flushAndEnd(this.server);
   }
 
   cut(): void {
@@ -124,14 +116,7 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
 
   onReached(server: Connection): void {
     this.server = server;
-    server.owner = {
-      onData: (bytes) => {
-        if (!this.client.write(bytes)) server.pause();
-      },
-      onEnd: () => this.client.halfClose(),
-      onDrain: () => this.client.resume(),
-      onClose: () => flushAndEnd(this.client),
-    };
+    bridge(this.client, server, () => this.finish());
     const first = this.received;
     this.received = Buffer.alloc(0);
     if (server.write(first)) this.client.resume();
