@@ -2,11 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AppError, systemClock } from "@boxyard/core";
+import { AppError } from "@boxyard/core";
 import { createLogger } from "@boxyard/core/node";
 import { FakeWorld, type InitManner } from "@boxyard/driver/fake";
-import { eventually, staysTrueFor } from "@boxyard/testkit";
+import { eventually } from "@boxyard/testkit";
 import type { SandboxRecord } from "../store/index.ts";
+import { JumpClock } from "../testing/jump-clock.ts";
 import { TestServer } from "../testing/test-server.ts";
 
 const nothingLeft = async (s: TestServer) => {
@@ -228,15 +229,17 @@ describe("races", () => {
   });
 
   test("a later end wins against one that is due", async () => {
-    await using s = await TestServer.start();
-    const { sandboxID } = await s.create();
+    const clock = new JumpClock();
+    await using s = await TestServer.start({ clock });
+    const answers = async ({ sandboxID }: { sandboxID: string }) => (await s.call("GET", `/sandboxes/${sandboxID}`)).status === 200;
+    const [one, other] = [await s.create(), await s.create()];
     for (let i = 0; i < 5; i++) {
-      await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 2 });
-      await Bun.sleep(400);
-      await s.call("POST", `/sandboxes/${sandboxID}/timeout`, { timeout: 60 });
+      for (const timeout of [2, 60]) await s.call("POST", `/sandboxes/${one.sandboxID}/timeout`, { timeout });
     }
-    const answers = async () => (await s.call("GET", `/sandboxes/${sandboxID}`)).status === 200;
-    await staysTrueFor(1800, "it goes on past the short timeouts", answers);
+    await s.call("POST", `/sandboxes/${other.sandboxID}/timeout`, { timeout: 2 });
+    clock.jump(30_000);
+    await eventually("the other one has ended", async () => !(await answers(other)));
+    expect(await answers(one)).toBe(true);
   });
 
   test("fifty creates at once all succeed, and fifty kills too", async () => {
@@ -277,8 +280,7 @@ describe("limits", () => {
 describe("the sweep", () => {
   test("freezes an orphan in the second round that finds it, and removes it when its time is over", async () => {
     const world = new FakeWorld();
-    let later = 0;
-    const clock = { ...systemClock, now: () => systemClock.now() + later, sleep: systemClock.sleep.bind(systemClock) };
+    const clock = new JumpClock();
     await using s = await TestServer.start({ world, clock });
     const { sandboxID } = await s.create();
     const known = world.sandboxes.get(sandboxID);
@@ -289,7 +291,7 @@ describe("the sweep", () => {
     expect(frozen()).toBe(false);
     await s.server.sweep.once();
     expect(frozen()).toBe(true);
-    later = 61 * 60_000;
+    clock.jump(61 * 60_000);
     await s.server.sweep.once();
     expect(frozen()).toBeUndefined();
   });

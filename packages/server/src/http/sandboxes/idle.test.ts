@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { AppError, type SandboxId, systemClock } from "@boxyard/core";
+import { AppError, type SandboxId } from "@boxyard/core";
 import { eventually } from "@boxyard/testkit";
+import { JumpClock } from "../../testing/jump-clock.ts";
 import { Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
 
-/** A wall clock that can be moved on: an hour of idle time costs a test nothing. */
-let later = 0;
-const clock = { ...systemClock, now: () => systemClock.now() + later };
+let clock: JumpClock;
 const MINUTE = 60_000;
 
 let place: Place;
@@ -14,7 +13,7 @@ let s: TestServer;
 let id: string;
 const boot = (env: Record<string, string> = {}) => place.boot({ clock, env: { BOXYARD_PROBE_SECONDS: "0", ...env } });
 beforeEach(async () => {
-  later = 0;
+  clock = new JumpClock();
   place = new Place();
   s = await boot();
 });
@@ -71,9 +70,9 @@ describe("an idle time", () => {
     expect([idleTimeout, Date.parse(idleEndAt) - Date.parse(idleSince)]).toEqual([600, 10 * MINUTE]);
     expect(Date.parse(endAt) - Date.parse(idleEndAt)).toBeGreaterThan(100 * MINUTE);
     expect((await s.call("GET", "/v2/sandboxes")).body[0]).toMatchObject({ idleTimeout: 600, idleSince, idleEndAt });
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     await runsOn();
-    later += MINUTE;
+    clock.jump(MINUTE);
     await dies();
     await eventually("the event says so", async () => (await eventOf("sandbox.killing"))?.after.reason === "idle");
     const lastLine = async () => (await s.call("GET", `/v2/sandboxes/${id}/logs`)).body.logs[0];
@@ -83,11 +82,11 @@ describe("an idle time", () => {
 
   test("pauses it where the end of its time would; the time of the pause does not count, and a request wakes it", async () => {
     await create({ autoPause: true, autoResume: { enabled: true } });
-    later += 10 * MINUTE;
+    clock.jump(10 * MINUTE);
     await eventually("it is paused", async () => (await detail()).pauseMode === "full");
     expect(await detail()).toMatchObject({ state: "paused", pauseCause: "idle", idleTimeout: 600 });
     expect((await detail()).idleSince).toBeUndefined();
-    later += 60 * MINUTE;
+    clock.jump(60 * MINUTE);
     expect(await ask()).toBe(200);
     const woken = await detail();
     expect([woken.state, woken.pauseCause, Date.parse(woken.idleEndAt) - clock.now() > 9 * MINUTE]).toEqual(["running", undefined, true]);
@@ -98,7 +97,7 @@ describe("an idle time", () => {
   test("is over at its time at the latest, and the end of its time says so", async () => {
     await create({ timeout: 300, autoPause: true });
     expect((await detail()).idleEndAt).toBe((await detail()).endAt);
-    later += 5 * MINUTE;
+    clock.jump(5 * MINUTE);
     await eventually("it is paused", async () => (await detail()).pauseCause === "timeout");
   });
 
@@ -115,32 +114,32 @@ describe("an idle time", () => {
 describe("use", () => {
   test("by a request through the proxy counts from its end, and a connection in flight keeps the sandbox for as long as it lasts", async () => {
     await create();
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     expect(await ask()).toBe(200);
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     const open = await socket();
     expect((await detail()).idleSince).toBeUndefined();
-    later += 60 * MINUTE;
+    clock.jump(60 * MINUTE);
     await runsOn();
     open.close();
     await eventually("the connection has ended", () => route().flights.size === 0);
     expect(Date.parse((await detail()).idleSince)).toBeGreaterThan(clock.now() - MINUTE);
-    later += 10 * MINUTE;
+    clock.jump(10 * MINUTE);
     await dies();
   });
 
   test("by its processors counts above the threshold", async () => {
     await create();
     await s.server.sampler.once();
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     // Six percent of one processor over nine minutes, then four.
     fake().use.cpuUsageUsec += 0.06 * 9 * MINUTE * 1000;
     await s.server.sampler.once();
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     fake().use.cpuUsageUsec += 0.04 * 9 * MINUTE * 1000;
     await s.server.sampler.once();
     expect(await state()).toBe("running");
-    later += MINUTE;
+    clock.jump(MINUTE);
     await dies();
   });
 
@@ -148,24 +147,24 @@ describe("use", () => {
     await create();
     await s.server.sampler.stop();
     await s.server.sampler.once();
-    later += 10 * MINUTE;
+    clock.jump(10 * MINUTE);
     fake().use.cpuUsageUsec += 10 * MINUTE * 1000;
     await eventually("it counts as used", () => route().flights.lastUse > clock.now() - MINUTE);
     const { agent } = fake();
     if (!agent) throw new Error("no agent");
     agent.outputAgeMs = 1000;
-    later += 10 * MINUTE;
+    clock.jump(10 * MINUTE);
     await eventually("it counts as used", () => route().flights.lastUse > clock.now() - MINUTE);
     agent.outputAgeMs = 11 * MINUTE;
-    later += 10 * MINUTE;
+    clock.jump(10 * MINUTE);
     await dies();
   });
 
   test("is also a request about its end", async () => {
     await create();
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     expect((await s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 60 })).status).toBe(200);
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     await runsOn();
   });
 
@@ -174,7 +173,7 @@ describe("use", () => {
     const released = Promise.withResolvers<void>();
     const held = sandbox().queue.run(() => released.promise);
     const open = await socket();
-    later += 10 * MINUTE;
+    clock.jump(10 * MINUTE);
     // As the engine asks for it when the idle time is over.
     const end = s.server.engine.end(sandbox(), "idle");
     released.resolve();
@@ -189,15 +188,15 @@ describe("a change of the idle time", () => {
 
   test("counts from then on, in both directions, and by name too", async () => {
     await create({ name: "web" });
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     expect(await patch(3600)).toMatchObject({ status: 200, body: { idleTimeout: 3600 } });
-    later += 50 * MINUTE;
+    clock.jump(50 * MINUTE);
     await runsOn();
     expect((await s.call("PATCH", "/sandboxes/by-name/web", { idleTimeout: 60, name: "other" })).body).toMatchObject({
       idleTimeout: 60,
       name: "other",
     });
-    later += MINUTE;
+    clock.jump(MINUTE);
     await dies();
   });
 
@@ -205,10 +204,10 @@ describe("a change of the idle time", () => {
     await create();
     const { status, body } = await patch(0);
     expect([status, body.idleTimeout, body.idleEndAt]).toEqual([200, undefined, undefined]);
-    later += 60 * MINUTE;
+    clock.jump(60 * MINUTE);
     await runsOn();
     expect((await patch(60)).body.idleEndAt).toBeDefined();
-    later += MINUTE;
+    clock.jump(MINUTE);
     await dies();
   });
 
@@ -226,7 +225,7 @@ describe("a change of the idle time", () => {
     await s.call("POST", `/sandboxes/${id}/pause`, {});
     expect((await patch(60)).body).toMatchObject({ state: "paused", idleTimeout: 60 });
     await s.call("POST", `/v2/sandboxes/${id}/connect`, { timeout: 3600 });
-    later += MINUTE;
+    clock.jump(MINUTE);
     await dies();
   });
 });
@@ -234,9 +233,9 @@ describe("a change of the idle time", () => {
 describe("over the life of a sandbox", () => {
   test("a copy has it too, counted from its own start", async () => {
     await create();
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     const [copy] = (await s.call("POST", `/sandboxes/${id}/fork`, { timeout: 7200 })).body;
-    later += MINUTE;
+    clock.jump(MINUTE);
     await dies();
     const { sandboxID } = copy.sandbox ?? copy;
     expect((await s.call("GET", `/sandboxes/${sandboxID}`)).body).toMatchObject({ state: "running", idleTimeout: 600 });
@@ -244,14 +243,14 @@ describe("over the life of a sandbox", () => {
 
   test("the next server counts from its start: nobody could use the sandbox before", async () => {
     await create();
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     await place.crash(s);
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     s = await boot();
     expect(await detail()).toMatchObject({ state: "running", idleTimeout: 600 });
-    later += 9 * MINUTE;
+    clock.jump(9 * MINUTE);
     await runsOn();
-    later += MINUTE;
+    clock.jump(MINUTE);
     await dies();
   });
 
@@ -259,11 +258,11 @@ describe("over the life of a sandbox", () => {
     await create({ autoPause: true });
     const { endAt } = await detail();
     place.world.faults.add("pause", { kind: "fail", error: new AppError("unavailable", "no room", { reason: "no_room" }) });
-    later += 10 * MINUTE;
+    clock.jump(10 * MINUTE);
     await eventually("the pause has failed", () => sandbox().idleRetryAt > 0);
     await eventually("it runs", () => sandbox().state === "running");
     expect((await detail()).endAt).toBe(endAt);
-    later += MINUTE;
+    clock.jump(MINUTE);
     await eventually("it is paused", async () => (await detail()).pauseCause === "idle");
   });
 
@@ -272,8 +271,8 @@ describe("over the life of a sandbox", () => {
     place.world.faults.add("pause", { kind: "fail", times: 1000 });
     const tries = () => place.world.faults.calls.filter((verb) => verb === "pause").length;
     const isGivenUp = () => route().flights.lastUse > clock.now() - 5 * MINUTE;
-    later += 10 * MINUTE;
-    for (let seen = 0; !isGivenUp(); seen = tries(), later += 31_000) {
+    clock.jump(10 * MINUTE);
+    for (let seen = 0; !isGivenUp(); seen = tries(), clock.jump(31_000)) {
       await eventually("it is tried again, or given up", () => tries() > seen || isGivenUp());
       await eventually("it runs", () => sandbox().state === "running");
     }

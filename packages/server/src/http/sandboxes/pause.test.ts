@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { AppError, type SandboxId, systemClock } from "@boxyard/core";
+import { AppError, type SandboxId } from "@boxyard/core";
 import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
+import { JumpClock } from "../../testing/jump-clock.ts";
 import { Place } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
@@ -344,8 +345,7 @@ describe("the end of its time, with a pause that is refused", () => {
   });
 
   test("and a disk that cannot be kept: is tried a few times, then the sandbox is ended with that reason", async () => {
-    let later = 0;
-    const clock = { ...systemClock, now: () => systemClock.now() + later };
+    const clock = new JumpClock();
     await using own = await TestServer.start({ clock });
     const { sandboxID } = await own.create({ autoPause: true });
     own.world.faults.add("pause", { kind: "fail", times: 1000 });
@@ -357,7 +357,7 @@ describe("the end of its time, with a pause that is refused", () => {
       const seen = last;
       await eventually("its end moves, or it ends", () => endAt() === undefined || (endAt() as number) > seen + 10_000);
       last = endAt() ?? last;
-      later += 31_000;
+      clock.jump(31_000);
     }
     expect(clock.now() - from).toBeLessThan(15 * 60_000);
     // Two with memory alone, then both each time.

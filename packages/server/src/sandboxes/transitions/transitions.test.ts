@@ -3,6 +3,7 @@ import { canMove, type LivingState, MOVES, type SandboxId, type SandboxState } f
 import { eventually } from "@boxyard/testkit";
 import { holdAt, Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
+import type { AnyOperation } from "../engine/operation.ts";
 import { type AnyTransition, pointsOf } from "../engine/transition.ts";
 import { OPERATIONS } from "../operations.ts";
 import { ANSWERS } from "../upkeep/adopt.ts";
@@ -222,6 +223,13 @@ async function isConsistent(s: TestServer, place: Place, isNextServer = false): 
 
 type When = "before" | "after";
 
+/**
+ * A fault after a point is one before the next point, too: nothing happens between them (`runSteps`). So each place is tried once: before the first point,
+ * and after each of them.
+ */
+const sidesOf = (point: string, of: AnyTransition | AnyOperation): readonly When[] =>
+  point === pointsOf(of)[0] ? ["before", "after"] : ["after"];
+
 /** The effect of a fault before or after a point of a transition: whether the transition still completes, and the state of the sandbox. */
 function outcomeOf(name: TransitionName, input: string, failing: string) {
   const transition = TRANSITIONS[name] as AnyTransition;
@@ -245,7 +253,7 @@ describe.each(places)("%s %s that fails at '%s'", (name, input, failing) => {
   const { statuses, isReleased } = FAULT[name];
   const { isPast, stateAfter } = outcomeOf(name, input, failing);
 
-  test.each(["before", "after"] as const)("(%s it) leaves the sandbox as the transition says, and everything consistent", async (when) => {
+  test.each(sidesOf(failing, transition))("(%s it) leaves the sandbox as the transition says, and everything consistent", async (when) => {
     await using place = new Place();
     let left = 1;
     const { s, id } = await withSandbox(place, (point, at) => {
@@ -264,7 +272,7 @@ describe.each(places)("%s %s that fails at '%s'", (name, input, failing) => {
     if (onFailure !== "remove") expect(await stateOf(s, id)).toBe(to);
   });
 
-  test.each(["before", "after"] as const)("(the server killed %s it) is finished or undone by the next server", async (when) => {
+  test.each(sidesOf(failing, transition))("(the server killed %s it) is finished or undone by the next server", async (when) => {
     await using place = new Place();
     const { observer, reached } = holdAt(failing, when);
     const first = await place.boot();
@@ -324,7 +332,7 @@ const operationPlaces = (Object.keys(OPERATIONS) as OperationName[]).flatMap((na
 describe.each(operationPlaces)("the operation %s that fails at '%s'", (name, failing) => {
   const { ask, failed } = ASK_OPERATION[name];
 
-  test.each(["before", "after"] as const)("(%s it) is undone: only the former sandbox is left", async (when) => {
+  test.each(sidesOf(failing, OPERATIONS[name]))("(%s it) is undone: only the former sandbox is left", async (when) => {
     await using place = new Place();
     let left = 1;
     const { s, id } = await withSandbox(place, (point, at) => {
@@ -336,18 +344,21 @@ describe.each(operationPlaces)("the operation %s that fails at '%s'", (name, fai
     expect((await ask(s, id)).status).toBeLessThan(300);
   });
 
-  test.each(["before", "after"] as const)("(the server killed %s it) leaves everything consistent to the next server", async (when) => {
-    await using place = new Place();
-    const { observer, reached } = holdAt(failing, when);
-    const first = await place.boot({ observer });
-    const { sandboxID: id } = await first.create();
-    void ask(first, id).catch(() => undefined);
-    await reached;
-    await place.crash(first);
-    const second = await place.boot();
-    await second.server.adoption.removals;
-    await second.server.sweep.once();
-    expect([await isConsistent(second, place), await stateOf(second, id)]).toEqual([true, "running"]);
-    expect((await ask(second, id)).status).toBeLessThan(300);
-  });
+  test.each(sidesOf(failing, OPERATIONS[name]))(
+    "(the server killed %s it) leaves everything consistent to the next server",
+    async (when) => {
+      await using place = new Place();
+      const { observer, reached } = holdAt(failing, when);
+      const first = await place.boot({ observer });
+      const { sandboxID: id } = await first.create();
+      void ask(first, id).catch(() => undefined);
+      await reached;
+      await place.crash(first);
+      const second = await place.boot();
+      await second.server.adoption.removals;
+      await second.server.sweep.once();
+      expect([await isConsistent(second, place), await stateOf(second, id)]).toEqual([true, "running"]);
+      expect((await ask(second, id)).status).toBeLessThan(300);
+    },
+  );
 });

@@ -1,16 +1,22 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { AppError, type SandboxId, VERSION } from "@boxyard/core";
 import { eventually } from "@boxyard/testkit";
+import { JumpClock } from "../../testing/jump-clock.ts";
 import { Place } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
 
 const ON = { BOXYARD_WARM_SANDBOXES: "2" };
 
+/** The time between two rounds of the pool. */
+const ROUND_MS = 5000;
+
 let place: Place;
+let clock: JumpClock;
 let s: TestServer;
 beforeEach(async () => {
   place = new Place();
-  s = await place.boot({ env: ON });
+  clock = new JumpClock(ROUND_MS);
+  s = await place.boot({ env: ON, clock });
 });
 afterEach(() => place[Symbol.asyncDispose]());
 
@@ -19,6 +25,12 @@ const listedIds = async (headers = {}) =>
 /** Ids of sandboxes that wait. */
 const waiting = (of = s) =>
   of.server.engine.sandboxes.all().flatMap(({ record, state }) => (record.owner.kind === "pool" && state === "running" ? [record.id] : []));
+/** Waits until a round of the pool has removed a sandbox; each jump begins the next round at once. */
+const removedInARound = (id: string | undefined) =>
+  eventually("it is removed", () => {
+    clock.jump(1);
+    return !place.world.sandboxes.has(id as SandboxId);
+  });
 const untilOneWaits = () => eventually("a sandbox waits", () => s.server.warm.size > 0);
 /** Makes one sandbox, and waits until another one waits. */
 async function warmedUp(): Promise<string> {
@@ -273,9 +285,9 @@ describe("after the death of a server", () => {
     const { spec } = templates.resolve(teamId, "base", "templateID");
     await store.templates.put(teamId, "base", "default", { ...spec, env: { NEW: "1" } }, Date.now());
     await place.crash(s);
-    s = await place.boot({ env: ON });
+    s = await place.boot({ env: ON, clock });
     expect((await s.create()).sandboxID).not.toBe(member as string);
-    await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+    await removedInARound(member);
   }, 60_000);
 
   test("one that was restored from memory waits on as such", async () => {
@@ -296,7 +308,7 @@ test("all that wait end while memory is short, and none is made then", async () 
   await warmedUp();
   const [member] = waiting();
   place.world.capacity = { ...place.world.capacity, memoryFreeBytes: Math.floor(place.world.capacity.memoryLimitBytes / 20) };
-  await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+  await removedInARound(member);
   expect(s.server.warm.size).toBe(0);
 }, 60_000);
 
@@ -328,7 +340,7 @@ test.each(["is built again", "is deleted"] as const)(
       await store.templates.put(teamId, "mine", "default", { ...spec, env: { NEW: "1" } }, Date.now());
       await templates.load();
     }
-    await eventually("it is removed", () => !place.world.sandboxes.has(member as SandboxId));
+    await removedInARound(member);
     await s.create();
     await untilOneWaits();
     expect(waiting().map((id) => s.server.engine.sandboxes.find(id)?.record.facts.alias)).toEqual(["base"]);
