@@ -119,6 +119,18 @@ test("of files that run together, the failed ones run a second time, and the oth
   expect(tally).toMatchObject({ passed: 2, failed: 0, files: 2, unstable: ["b.test.ts"], failures: [{ name: "b.test.ts" }] });
 });
 
+test("files that share processes run again in one of their own", async () => {
+  const shared: boolean[] = [];
+  const command = async (argv: readonly string[]) => {
+    shared.push(argv.includes("--parallel=2"));
+    writeReport(argv, testCase("a.test.ts", shared.length === 1));
+    return ended(shared.length === 1 ? 1 : 0);
+  };
+  const tally = await bunTestTogether({ ...around(), command } as unknown as SuiteContext, ["a.test.ts"], { testLimitMs: 1, processes: 2 });
+  expect(shared).toEqual([true, false]);
+  expect(tally).toMatchObject({ passed: 1, failed: 0, unstable: ["a.test.ts"] });
+});
+
 test.each([
   [false, 2],
   [true, 3],

@@ -29,6 +29,8 @@ export interface BunTestOptions {
   /** Limit for the whole call. */
   readonly limitMs?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** How many processes share the files, each of them many; one by default. */
+  readonly processes?: number;
 }
 
 interface EachOptions extends BunTestOptions {
@@ -43,7 +45,7 @@ interface Report {
   readonly cases: readonly TestCase[];
 }
 
-/** Runs `bun test` on the files in one process and reads its report. */
+/** Runs `bun test` on the files and reads its report. */
 async function bunTest(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
   const { result, cases } = await report(context, files, options);
   return tallyReport(result, cases, context);
@@ -56,6 +58,8 @@ async function report(context: SuiteContext, files: readonly string[], options: 
     const result = await context.command(
       [
         ...[bun, "test", `--timeout=${options.testLimitMs}`, "--reporter=junit", `--reporter-outfile=${path}`],
+        // What the files import is loaded once in each process, not once for each file.
+        ...(options.processes ? [`--parallel=${options.processes}`, "--no-isolate"] : []),
         ...files.map((file) => `./${file}`),
       ],
       { ...(options.env && { env: options.env }), ...(options.limitMs && { limitMs: options.limitMs }) },
@@ -67,7 +71,7 @@ async function report(context: SuiteContext, files: readonly string[], options: 
 }
 
 /**
- * Runs all files in one process. Each file in which a test failed runs again, in a process of its own, as with `bunTestEach`. If the process
+ * Runs all files in the processes of one call. Each file in which a test failed runs again, in a process of its own, as with `bunTestEach`. If the call
  * itself failed, so that the report names no test, all files run a second time.
  */
 export async function bunTestTogether(context: SuiteContext, files: readonly string[], options: BunTestOptions): Promise<Tally> {
@@ -79,9 +83,10 @@ export async function bunTestTogether(context: SuiteContext, files: readonly str
   const kept = cases.filter((test) => !failed.includes(test.file));
   const rest = kept.length > 0 ? [tallyReport({ ...result, exitCode: 0 }, kept, context)] : [];
   const seconds: Tally[] = [];
+  const { processes: _, ...alone } = options;
   for (const file of failed) {
-    const second = await again(context, [file], options, { ...first, output: sectionOf(first.output, file) });
-    seconds.push(second.failed > 0 && hasThirdRun(context) ? await again(context, [file], options, second) : second);
+    const second = await again(context, [file], alone, { ...first, output: sectionOf(first.output, file) });
+    seconds.push(second.failed > 0 && hasThirdRun(context) ? await again(context, [file], alone, second) : second);
   }
   return { ...addTallies([...rest, ...seconds]), files: files.length };
 }

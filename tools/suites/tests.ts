@@ -19,8 +19,11 @@ const TEST_LIMIT_MS = { unit: 60_000, platform: 120_000 } as const;
 
 const noTest = (): Tally => failedOne("no test ran");
 
+/** One for each processor of a small machine. Each loads the server once, and other suites run at the same time. */
+const PROCESSES = 2;
+
 async function together(context: SuiteContext, files: readonly string[], testLimitMs: number): Promise<Tally> {
-  return files.length > 0 ? bunTestTogether(context, files, { testLimitMs }) : noTest();
+  return files.length > 0 ? bunTestTogether(context, files, { testLimitMs, processes: PROCESSES }) : noTest();
 }
 
 const mentions = (file: string, word: string): boolean => readFileSync(join(ROOT, file), "utf8").includes(word);
