@@ -1,5 +1,7 @@
 import { rm } from "node:fs/promises";
 import { FakeWorld } from "@boxyard/driver/fake";
+import type { AnyOperation } from "../sandboxes/engine/operation.ts";
+import { type AnyTransition, pointsOf } from "../sandboxes/engine/transition.ts";
 import { TestServer, type TestServerOptions } from "./test-server.ts";
 
 /** A machine and a data directory whose server can be killed and started again. For tests. */
@@ -28,8 +30,17 @@ export class Place {
   }
 }
 
+export type When = "before" | "after";
+
+/**
+ * On which sides of a point of a transition or operation a test injects a fault. Nothing happens between the end of a point and the next one
+ * (`runSteps`), so after a point is also before the next: each place is tried once.
+ */
+export const sidesOf = (point: string, of: AnyTransition | AnyOperation): readonly When[] =>
+  point === pointsOf(of)[0] ? ["before", "after"] : ["after"];
+
 /** An observer that holds a transition at the named point for ever. `reached` resolves when the transition is there. */
-export function holdAt(point: string, when: "before" | "after" = "before") {
+export function holdAt(point: string, when: When = "before") {
   const reached = Promise.withResolvers<void>();
   const hook = (name: string) => {
     if (name !== point) return undefined;

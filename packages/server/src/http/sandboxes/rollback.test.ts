@@ -4,7 +4,7 @@ import { FakeWorld } from "@boxyard/driver/fake";
 import { eventually } from "@boxyard/testkit";
 import { pointsOf } from "../../sandboxes/engine/transition.ts";
 import { TRANSITIONS } from "../../sandboxes/transitions/index.ts";
-import { holdAt, Place } from "../../testing/place.ts";
+import { holdAt, Place, sidesOf } from "../../testing/place.ts";
 import { TestServer } from "../../testing/test-server.ts";
 
 let s: TestServer;
@@ -105,7 +105,7 @@ const RUNS_ON: ReadonlySet<string> = new Set([
 ]);
 
 describe.each(pointsOf(TRANSITIONS.rollback))("a rollback with a fault at '%s'", (failing) => {
-  test.each(["before", "after"] as const)(
+  test.each(sidesOf(failing, TRANSITIONS.rollback))(
     "(%s it) leaves the sandbox running as it was; after the last result, rolled back",
     async (when) => {
       await using place = new Place();
@@ -128,24 +128,27 @@ describe.each(pointsOf(TRANSITIONS.rollback))("a rollback with a fault at '%s'",
     },
   );
 
-  test.each(["before", "after"] as const)("(the server killed %s it) loses nothing, and works with the next server", async (when) => {
-    await using place = new Place();
-    const first = await place.boot();
-    const { sandboxID } = await first.create();
-    const { snapshotID: to } = (await first.call("POST", `/sandboxes/${sandboxID}/snapshots`, {})).body;
-    await place.crash(first);
-    const { observer, reached } = holdAt(failing, when);
-    const second = await place.boot({ observer });
-    const asked = rollback(to, sandboxID, second).catch(() => undefined);
-    await reached;
-    await place.crash(second);
-    await asked;
-    const third = await place.boot();
-    const { state } = (await third.call("GET", `/sandboxes/${sandboxID}`)).body;
-    expect(state).toBe(RUNS_ON.has(`${when} ${failing}`) ? "running" : "paused");
-    expect(third.server.engine.sandboxes.find(sandboxID as SandboxId)?.state).toBe(state);
-    expect((await rollback(to, sandboxID, third)).status).toBe(200);
-  });
+  test.each(sidesOf(failing, TRANSITIONS.rollback))(
+    "(the server killed %s it) loses nothing, and works with the next server",
+    async (when) => {
+      await using place = new Place();
+      const first = await place.boot();
+      const { sandboxID } = await first.create();
+      const { snapshotID: to } = (await first.call("POST", `/sandboxes/${sandboxID}/snapshots`, {})).body;
+      await place.crash(first);
+      const { observer, reached } = holdAt(failing, when);
+      const second = await place.boot({ observer });
+      const asked = rollback(to, sandboxID, second).catch(() => undefined);
+      await reached;
+      await place.crash(second);
+      await asked;
+      const third = await place.boot();
+      const { state } = (await third.call("GET", `/sandboxes/${sandboxID}`)).body;
+      expect(state).toBe(RUNS_ON.has(`${when} ${failing}`) ? "running" : "paused");
+      expect(third.server.engine.sandboxes.find(sandboxID as SandboxId)?.state).toBe(state);
+      expect((await rollback(to, sandboxID, third)).status).toBe(200);
+    },
+  );
 });
 
 test("a kill during a rollback ends the sandbox", async () => {

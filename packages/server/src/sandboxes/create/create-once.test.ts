@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { eventually } from "@boxyard/testkit";
-import { holdAt, Place } from "../../testing/place.ts";
+import { holdAt, Place, sidesOf } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
 import { pointsOf } from "../engine/transition.ts";
 import { OPERATIONS } from "../operations.ts";
@@ -17,10 +17,10 @@ const WAYS = {
   "by a name, with a set-up": (s: TestServer) => s.call("PUT", "/sandboxes/by-name/one", { ...BODY, setup: SETUP }),
 } as const;
 
-const POINTS = [...pointsOf(OPERATIONS.createOnce), ...pointsOf(TRANSITIONS.create)];
-const places = Object.keys(WAYS).flatMap((way) =>
-  POINTS.flatMap((point) => (["before", "after"] as const).map((when) => [way as keyof typeof WAYS, when, point] as const)),
+const sides = [OPERATIONS.createOnce, TRANSITIONS.create].flatMap((of) =>
+  pointsOf(of).flatMap((point) => sidesOf(point, of).map((when) => [when, point] as const)),
 );
+const places = Object.keys(WAYS).flatMap((way) => sides.map((side) => [way as keyof typeof WAYS, ...side] as const));
 const idOf = ({ body }: { body: unknown }) => {
   const { sandboxID, sandbox } = body as { sandboxID?: string; sandbox?: { sandboxID: string } };
   return sandboxID ?? sandbox?.sandboxID;

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { canMove, type LivingState, MOVES, type SandboxId, type SandboxState } from "@boxyard/core";
 import { eventually } from "@boxyard/testkit";
-import { holdAt, Place } from "../../testing/place.ts";
+import { holdAt, Place, sidesOf, type When } from "../../testing/place.ts";
 import type { TestServer } from "../../testing/test-server.ts";
-import type { AnyOperation } from "../engine/operation.ts";
 import { type AnyTransition, pointsOf } from "../engine/transition.ts";
 import { OPERATIONS } from "../operations.ts";
 import { ANSWERS } from "../upkeep/adopt.ts";
@@ -220,15 +219,6 @@ async function isConsistent(s: TestServer, place: Place, isNextServer = false): 
     [...place.world.sandboxes.keys()].every((id) => known.some((sandbox) => sandbox.id === id))
   );
 }
-
-type When = "before" | "after";
-
-/**
- * A fault after a point is one before the next point, too: nothing happens between them (`runSteps`). So each place is tried once: before the first point,
- * and after each of them.
- */
-const sidesOf = (point: string, of: AnyTransition | AnyOperation): readonly When[] =>
-  point === pointsOf(of)[0] ? ["before", "after"] : ["after"];
 
 /** The effect of a fault before or after a point of a transition: whether the transition still completes, and the state of the sandbox. */
 function outcomeOf(name: TransitionName, input: string, failing: string) {
