@@ -42,12 +42,11 @@ export function buildAgent(config: AgentConfig, initKey: string | undefined, clo
     state,
     users: new SystemUsers(config.etcDir),
     clock,
-    limits: readLimits(config.hostDir),
     bodies: bodyBudget(),
     log: (message, error) => journal.tell(log.add(message, error)),
   };
   const freezer = new Freezer(config.cgroupRoot, clock, config.freezeWatchdogMs);
-  const usage = new Usage({ ...config, limits: ctx.limits, clock });
+  const usage = new Usage({ ...config, limits: () => readLimits(config.hostDir), clock });
   const oomKills = new CgroupOomCounter([`${config.cgroupRoot}/memory.events`, `${config.cgroupV1Root}/memory/memory.oom_control`]);
   const cgroups = new CommandCgroups(config.cgroupRoot);
   const launcher = new Launcher(config.launchPath);

@@ -56,7 +56,6 @@ export interface AgentContext {
   readonly state: AgentState;
   readonly users: Users;
   readonly clock: Clock;
-  readonly limits: SandboxLimits;
   /** Bound on the memory of bodies that are read whole. */
   readonly bodies: BodyBudget;
   /** Keeps a line in a bounded ring in memory; never writes to standard output, which programs of the sandbox could read. */

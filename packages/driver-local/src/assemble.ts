@@ -35,6 +35,7 @@ import { runningSandboxes } from "./sandbox/running.ts";
 import { DataPaths } from "./state/paths.ts";
 import { diskQuotaOf, type LocalSandboxRecord, readRecord } from "./state/record.ts";
 import { stepTrace } from "./step-trace.ts";
+import { FileEvents } from "./sys/file-events.ts";
 import type { ForkServer } from "./sys/fork-server/index.ts";
 import { VolumeFiles } from "./user-volumes/volume-files.ts";
 
@@ -108,6 +109,7 @@ export function assembleDriver(
       { factsOf: (id) => paths.hostFacts(id), accountOf: (id) => readMemoryAccount(cgroupOf({ cgroups, clock }, id)), clock },
       config.logger,
     ),
+    fileEvents: FileEvents.open(),
     wakeCache,
     turns: new SerialQueues(),
     guard: new MemoryGuard({

@@ -9,7 +9,7 @@ import { sweepMaking } from "./images/index.ts";
 import { claimRange, openNetwork } from "./network/index.ts";
 import type { SandboxNetworks } from "./parts.ts";
 import { isPoolReadOnly, openPool } from "./pool-storage/index.ts";
-import { forkServerFile, guestDirectory, type InstanceFile, readInstance } from "./setup/index.ts";
+import { forkServerFile, guestDirectory, type InstanceFile, readAgentWhole, readInstance } from "./setup/index.ts";
 import { chooseRangeAgain, rangeForEnding } from "./setup/range.ts";
 import { ForkServer } from "./sys/fork-server/index.ts";
 
@@ -42,6 +42,7 @@ export async function openLocalDriver(config: LocalDriverConfig): Promise<LocalD
       fingerprint: () => fingerprint(dataDir, { runtime: config.runtime, reserve: config.reserve, resolvConf: config.resolvConf }),
     });
     if (!isPoolReadOnly(dataDir)) await driver.undoUnfinished();
+    readAgentWhole(guest).catch((error: unknown) => config.logger.warn({ err: error }, "the agent's program was not read ahead"));
     return driver;
   } catch (error) {
     forkServer.close();

@@ -24,7 +24,6 @@ function context(): AgentContext {
     state: { isInitialised: true, defaultUser: "me", defaultWorkdir: undefined, accessToken: undefined, env: {} },
     users: { byName: () => user, userName: String, groupName: String },
     clock: systemClock,
-    limits: {},
     bodies: new BodyBudget({ totalBytes: 0, freeBytes: 1_000_000, waitMs: 0, collectBytes: 1e9 }, () => {}),
     log() {},
   };

@@ -21,7 +21,13 @@ function write(path: string, text: string): void {
 
 function usage(clock: FakeClock): Usage {
   const hostDir = join(directory, "host");
-  return new Usage({ cgroupRoot: join(directory, "v2"), cgroupV1Root: join(directory, "v1"), hostDir, limits: readLimits(hostDir), clock });
+  return new Usage({
+    cgroupRoot: join(directory, "v2"),
+    cgroupV1Root: join(directory, "v1"),
+    hostDir,
+    limits: () => readLimits(hostDir),
+    clock,
+  });
 }
 
 test("cgroup v2: all metrics are those of the sandbox", async () => {

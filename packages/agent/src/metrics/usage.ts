@@ -28,7 +28,8 @@ export interface UsageSources {
   readonly cgroupRoot: string;
   readonly cgroupV1Root: string;
   readonly hostDir: string;
-  readonly limits: SandboxLimits;
+  /** Read anew for each answer: a sandbox can be resized. */
+  readonly limits: () => SandboxLimits;
   readonly clock: Clock;
 }
 
@@ -53,11 +54,12 @@ export class Usage {
   }
 
   read(): Metrics {
-    const { limits, clock } = this.sources;
+    const { clock } = this.sources;
+    const limits = this.sources.limits();
     const cpuCount = Math.max(1, Math.ceil(limits.cpuCount ?? navigator.hardwareConcurrency));
     const memory = this.memory();
     const total = limits.memoryBytes ?? memory.limit ?? machineMemory();
-    const disk = this.disk();
+    const disk = this.disk(limits);
     return {
       ts: Math.floor(clock.now() / 1000),
       cpu_count: cpuCount,
@@ -106,8 +108,8 @@ export class Usage {
     return { used: Math.max(0, current - files - slab), cache: (fieldOf(stat, "file") ?? 0) + slab, limit: bounded(limit) };
   }
 
-  private disk(): { used: number; total: number } {
-    const { hostDir, limits } = this.sources;
+  private disk(limits: SandboxLimits): { used: number; total: number } {
+    const { hostDir } = this.sources;
     const used = readDiskUsed(hostDir);
     // The file system reports the usage of all sandboxes of the machine. Where the disk has a limit, only the driver knows this sandbox's share.
     if (limits.diskBytes !== undefined) return { used: used ?? 0, total: limits.diskBytes };

@@ -2,7 +2,9 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSy
 import { basename, dirname, join } from "node:path";
 import { AppError, type Clock, type SandboxId } from "@boxyard/core";
 import type { ResourceLimits } from "@boxyard/driver";
+import { type FileEvents, IN } from "../sys/file-events.ts";
 import { close, hasErrno, O, open, syscall } from "../sys/libc.ts";
+import { Notice } from "../sys/notice.ts";
 import type { InstanceCgroups } from "./instance.ts";
 import { type CgroupFile, diskFiles, limitFiles } from "./limits.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -12,6 +14,8 @@ const DELEGATED = ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control
 /** In the cgroups of commands the agent may freeze and kill too. In the top cgroup only the driver may. */
 const COMMANDS = [...DELEGATED, "cgroup.freeze", "cgroup.kill"];
 const POLL_MS = 2;
+/** The end of processes is notified; a notice that is missing costs at most this time. */
+const KILL_LOOK_MS = 50;
 const FREEZE_TIMEOUT_MS = 10_000;
 const KILL_TIMEOUT_MS = 10_000;
 
@@ -20,11 +24,14 @@ export class SandboxCgroup {
   readonly directories: readonly string[];
   private readonly instance: InstanceCgroups;
   private readonly clock: Clock;
+  private readonly fileEvents: FileEvents | undefined;
 
-  constructor(instance: InstanceCgroups, id: SandboxId, clock: Clock) {
+  /** `fileEvents`: for the end of processes, which is looked for without it. */
+  constructor(instance: InstanceCgroups, id: SandboxId, clock: Clock, fileEvents?: FileEvents) {
     this.instance = instance;
     this.directories = instance.directoriesOf(id);
     this.clock = clock;
+    this.fileEvents = fileEvents;
   }
 
   /** The v2 directory. */
@@ -188,8 +195,20 @@ export class SandboxCgroup {
 
   /** Kills everything and resolves when nothing runs any more. Repeatable. */
   async killAndWait(): Promise<void> {
-    this.kill();
-    await this.until(() => !this.isPopulated(), KILL_TIMEOUT_MS, "end");
+    const changed = new Notice();
+    const endWatch = this.onChange(changed.give);
+    try {
+      this.kill();
+      const pause = endWatch ? () => changed.within(KILL_LOOK_MS, this.clock) : undefined;
+      await this.until(() => !this.isPopulated(), KILL_TIMEOUT_MS, "end", pause);
+    } finally {
+      endWatch?.();
+    }
+  }
+
+  /** Calls `listener` when the last process has ended, the first has begun, or everything is frozen or thawed, until the returned function is called. */
+  onChange(listener: () => void): (() => void) | undefined {
+    return this.fileEvents?.watch(join(this.top, "cgroup.events"), IN.MODIFY, listener);
   }
 
   /** Removes every directory, the sandbox's own sub-cgroups included; nothing may run in them. Repeatable. */
@@ -205,7 +224,12 @@ export class SandboxCgroup {
     }
   }
 
-  private async until(done: () => boolean, timeoutMs: number, verb: string): Promise<void> {
+  private async until(
+    done: () => boolean,
+    timeoutMs: number,
+    verb: string,
+    pause: () => Promise<void> = () => this.clock.sleep(POLL_MS),
+  ): Promise<void> {
     const deadline = this.clock.monotonic() + timeoutMs;
     while (!done()) {
       if (this.clock.monotonic() > deadline) {
@@ -213,7 +237,7 @@ export class SandboxCgroup {
           reason: `${verb}_timeout`,
         });
       }
-      await this.clock.sleep(POLL_MS);
+      await pause();
     }
   }
 }

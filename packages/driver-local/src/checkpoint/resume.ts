@@ -7,7 +7,7 @@ import { requireVolumes } from "../sandbox/claim.ts";
 import { cgroupOf, type LocalParts } from "../sandbox/parts.ts";
 import { isDamaged, stateDamaged } from "../sandbox/recover.ts";
 import { diskQuotaOf, diskUidBaseOf, type LocalSandboxRecord, readRecord, writeRecord } from "../state/record.ts";
-import { awaitAgent } from "../steps/await-agent.ts";
+import { awaitAgent, awaitStartedAgent } from "../steps/await-agent.ts";
 import { bundle } from "../steps/bundle.ts";
 import { create } from "../steps/create.ts";
 import { limits } from "../steps/limits.ts";
@@ -69,7 +69,7 @@ const readdress: Step<ResumeContext> = {
 export const restoreSteps: readonly Step<ResumeContext>[] = [claim, freshCgroup, restore, awaitAgent as Step<ResumeContext>];
 export const rebootSteps: readonly Step<ResumeContext>[] = [
   ...[claim, freshCgroup, readdress, bundle, create, limits, network],
-  ...([start, awaitAgent] as Step<ResumeContext>[]),
+  ...([start, awaitStartedAgent] as Step<ResumeContext>[]),
 ];
 
 /** Resumes a paused sandbox. When this throws, the sandbox is paused again. When a wake from memory is not possible or fails, the image is restored. */

@@ -248,6 +248,7 @@ export class LocalRuntime implements RuntimeDriver {
   async close(): Promise<void> {
     this.parts.guard.close();
     this.parts.figures?.close();
+    this.parts.fileEvents?.close();
     await this.frozenOrphans.close();
     await this.parts.spareChildren.close();
     this.parts.forkServer.close();
@@ -266,6 +267,7 @@ export class LocalRuntime implements RuntimeDriver {
     // What a killed server has left of a trial is in no list.
     await this.frozenOrphans.close();
     this.parts.figures?.close();
+    this.parts.fileEvents?.close();
     await this.parts.spareChildren.close();
     this.parts.forkServer.close();
     this.parts.uidRanges.release();

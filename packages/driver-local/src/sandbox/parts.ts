@@ -16,6 +16,7 @@ import type { UidRanges } from "../rootfs/uid-ranges.ts";
 import type { OciRuntime } from "../runtime/oci-runtime.ts";
 import type { DataPaths } from "../state/paths.ts";
 import type { LocalSandboxRecord } from "../state/record.ts";
+import type { FileEvents } from "../sys/file-events.ts";
 import type { ForkServer, ParkedChild } from "../sys/fork-server/index.ts";
 
 /** Everything the driver is made of; steps and removal take what they need from it. */
@@ -34,6 +35,8 @@ export interface LocalParts {
   readonly guard: Pick<MemoryGuard, "close">;
   /** What sandboxes see of their memory and processors; undefined where the kernel can't keep it up to date. */
   readonly figures: Figures | undefined;
+  /** Undefined where the kernel gives no such instance: everything that waits looks by itself then. */
+  readonly fileEvents: FileEvents | undefined;
   readonly uidRanges: UidRanges;
   readonly networks: SandboxNetworks;
   readonly storage: PoolStorage;
@@ -82,6 +85,9 @@ export interface StartContext {
   readonly isUnawaited?: boolean;
 }
 
-export function cgroupOf(parts: Pick<LocalParts, "cgroups" | "clock">, id: SandboxId): SandboxCgroup {
-  return new SandboxCgroup(parts.cgroups, id, parts.clock);
+export function cgroupOf(
+  parts: Pick<LocalParts, "cgroups" | "clock"> & Partial<Pick<LocalParts, "fileEvents">>,
+  id: SandboxId,
+): SandboxCgroup {
+  return new SandboxCgroup(parts.cgroups, id, parts.clock, parts.fileEvents);
 }

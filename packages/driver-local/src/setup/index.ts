@@ -9,7 +9,7 @@ export { readSetupConfig } from "./config.ts";
 export { dashboardFiles } from "./dashboard-files.ts";
 export { buildForkServer, forkServerFile } from "./fork-server.ts";
 export { buildGuest } from "./guest/build.ts";
-export { guestDirectory } from "./guest/install.ts";
+export { guestDirectory, readAgentWhole } from "./guest/install.ts";
 export { type InstanceFile, instanceName, readInstance } from "./instance-file.ts";
 export { packageHosts } from "./package-hosts.ts";
 export { makePreparedPool } from "./prepared-pool.ts";

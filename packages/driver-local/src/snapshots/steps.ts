@@ -8,7 +8,7 @@ import type { SnapshotSource } from "../checkpoint-store/snapshot-files.ts";
 import { upperOf } from "../rootfs/upper.ts";
 import type { CreateContext, StartContext } from "../sandbox/parts.ts";
 import { writeRecord } from "../state/record.ts";
-import { awaitAgent } from "../steps/await-agent.ts";
+import { awaitAgent, awaitStartedAgent } from "../steps/await-agent.ts";
 import { bundle } from "../steps/bundle.ts";
 import { cgroup } from "../steps/cgroup.ts";
 import { create } from "../steps/create.ts";
@@ -120,5 +120,5 @@ export const rollBackToMemorySteps: readonly Step<ResumeContext>[] = [
 ];
 export const rollBackToDiskSteps: readonly Step<ResumeContext>[] = [
   ...[claim, rollBackDisk, renameDisk, freshCgroup, bundle, create, limits, network],
-  ...([start, awaitAgent] as Step<ResumeContext>[]),
+  ...([start, awaitStartedAgent] as Step<ResumeContext>[]),
 ];

@@ -1,6 +1,6 @@
 import type { Step } from "@boxyard/core";
 import type { CreateContext, StartContext } from "../sandbox/parts.ts";
-import { awaitAgent } from "./await-agent.ts";
+import { awaitStartedAgent } from "./await-agent.ts";
 import { bundle } from "./bundle.ts";
 import { cgroup } from "./cgroup.ts";
 import { create } from "./create.ts";
@@ -16,4 +16,4 @@ import { start } from "./start.ts";
 export const createSteps: readonly Step<CreateContext>[] = [rootfs, cgroup, bundle, create, limits, network];
 
 /** How a created sandbox is started. */
-export const startSteps: readonly Step<StartContext>[] = [start, awaitAgent];
+export const startSteps: readonly Step<StartContext>[] = [start, awaitStartedAgent];

@@ -68,6 +68,9 @@ const X64 = {
   statx: 332,
   fanotify_init: 300,
   fanotify_mark: 301,
+  inotify_init1: 294,
+  inotify_add_watch: 254,
+  inotify_rm_watch: 255,
 } as const satisfies Record<string, number>;
 
 type Classic = keyof typeof X64;
@@ -142,6 +145,9 @@ const ARM64: Readonly<Record<Classic, number>> = {
   statx: 291,
   fanotify_init: 262,
   fanotify_mark: 263,
+  inotify_init1: 26,
+  inotify_add_watch: 27,
+  inotify_rm_watch: 28,
 };
 
 /** Calls younger than the common numbering have one number everywhere. */
@@ -155,6 +161,7 @@ const COMMON = {
   pidfd_open: 434,
   openat2: 437,
   mount_setattr: 442,
+  cachestat: 451,
 } as const;
 
 export type SyscallName = Classic | keyof typeof COMMON;

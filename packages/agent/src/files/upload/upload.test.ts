@@ -23,7 +23,6 @@ function context(): AgentContext {
     state: { isInitialised: true, defaultUser: "me", defaultWorkdir: undefined, accessToken: undefined, env: {} },
     users: { byName: () => user, userName: String, groupName: String },
     clock,
-    limits: {},
     bodies: new BodyBudget({ totalBytes: 0, freeBytes: 0, waitMs: 0, collectBytes: 1e9 }, () => {}),
     log() {},
   };

@@ -4,10 +4,13 @@ import { AppError } from "@boxyard/core";
 import { isPoolMounted } from "../../pool-storage/mount.ts";
 import { poolPaths } from "../../pool-storage/paths.ts";
 import { runCommand } from "../../sys/run.ts";
+import { readWhole, rewriteWhole } from "./page-cache.ts";
 
 /** Name of the symbolic link to the bundle that new sandboxes get. */
 const CURRENT = "current";
 const ASIDE = "new-";
+/** The program of the bundle that every sandbox runs, and the only large file. */
+const AGENT = "agent";
 
 const guestRoot = (dataDir: string): string => `${dataDir}/guest`;
 
@@ -48,6 +51,7 @@ export async function installGuest(dataDir: string, staging: string): Promise<st
     rmSync(staging, { recursive: true });
   } else {
     chmodSync(staging, 0o755);
+    rewriteWhole(join(staging, AGENT));
     await runCommand(["sync", "--file-system", staging]);
     renameSync(staging, directory);
   }
@@ -58,6 +62,9 @@ export async function installGuest(dataDir: string, staging: string): Promise<st
   removeOldGuests(dataDir, hash);
   return directory;
 }
+
+/** After a start of the machine, before the first sandbox reads the agent page by page. */
+export const readAgentWhole = (guest: string): Promise<void> => readWhole(join(guest, AGENT));
 
 /** Hash of names and contents, without modes, which are always the same. 16 hex digits. */
 function hashDirectory(directory: string): string {
