@@ -26,9 +26,25 @@ test("a directory in which something is mounted stays", async () => {
   const killed = join(parent, `boxyard-tests-${ended.pid}-2`);
   mkdirSync(join(killed, "data/pool"), { recursive: true });
   writeFileSync(join(killed, "file"), "left");
-  expect(sweepTemporaryDirectories(parent, [join(killed, "data/pool")])).toEqual([]);
+  const mounted = (point: string) => () => [{ point, kind: "btrfs" }];
+  expect(sweepTemporaryDirectories(parent, mounted(join(killed, "data/pool")))).toEqual([]);
   expect(existsSync(join(killed, "file"))).toBe(true);
-  expect(sweepTemporaryDirectories(parent, [`${killed}0`])).toEqual([killed]);
+  expect(sweepTemporaryDirectories(parent, mounted(`${killed}0`))).toEqual([killed]);
+});
+
+test("a network namespace that a killed run has kept is released with its directory", async () => {
+  const ended = Bun.spawn(["true"]);
+  await ended.exited;
+  const killed = join(parent, `boxyard-tests-${ended.pid}-3`);
+  mkdirSync(killed);
+  const kept = join(killed, "net");
+  writeFileSync(kept, "");
+  expect(
+    Bun.spawnSync(["unshare", "--net", "sh", "-c", 'exec nsenter --mount=/proc/$PPID/ns/mnt mount --bind /proc/$$/ns/net "$0"', kept])
+      .exitCode,
+  ).toBe(0);
+  expect(sweepTemporaryDirectories(parent)).toEqual([killed]);
+  expect(existsSync(killed)).toBe(false);
 });
 
 const EXT4 = 0xef53;

@@ -28,18 +28,35 @@ export function endedRuns(parent = tmpdir()): string[] {
 }
 
 /**
- * Removes the temporary directories of test runs that have ended. Returns their paths. A directory in which something is still mounted stays: a
- * server that outlived its run may use it.
+ * Removes the temporary directories of test runs that have ended, and the network namespaces that are kept in them. Returns their paths. A directory in
+ * which something else is still mounted stays: a server that outlived its run may use it.
  */
-export function sweepTemporaryDirectories(parent = tmpdir(), mountPoints = mounted()): string[] {
-  const old = endedRuns(parent).filter((path) => !mountPoints.some((point) => point.startsWith(`${path}/`)));
+export function sweepTemporaryDirectories(parent = tmpdir(), readMounts = mounts): string[] {
+  const ended = endedRuns(parent);
+  const isInside = (path: string) => (mount: Mount) => mount.point.startsWith(`${path}/`);
+  for (const path of ended) {
+    for (const { point } of readMounts()
+      .filter(({ kind }) => kind === "nsfs")
+      .filter(isInside(path)))
+      Bun.spawnSync(["umount", point]);
+  }
+  const now = readMounts();
+  const old = ended.filter((path) => !now.some(isInside(path)));
   for (const path of old) rmSync(path, { recursive: true, force: true });
   return old;
 }
 
-/** All mount points (proc(5), field 5 of `mountinfo`). */
-function mounted(): string[] {
+interface Mount {
+  readonly point: string;
+  readonly kind: string;
+}
+
+/** All mounts (proc(5), `mountinfo`: field 5, and the first one after the dash). */
+function mounts(): Mount[] {
   return readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
-    .map((line) => line.split(" ")[4] ?? "");
+    .map((line) => {
+      const fields = line.split(" ");
+      return { point: fields[4] ?? "", kind: fields[fields.indexOf("-") + 1] ?? "" };
+    });
 }
