@@ -53,6 +53,7 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   "network-flood": "is about what a flood of packets does to others: ./boxyard bench network-flood",
   takeover: "needs PostgreSQL and two servers, for a minute: ./boxyard bench takeover",
   scale: "makes hundreds of sandboxes for minutes: ./boxyard bench scale",
+  density: "makes hundreds of sandboxes for minutes: ./boxyard bench density",
   "idle-metrics": "measures for minutes: ./boxyard bench idle-metrics",
 };
 

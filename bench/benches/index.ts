@@ -9,6 +9,7 @@ import { compose } from "./compose.ts";
 import { create100 } from "./create-100.ts";
 import { createCold } from "./create-cold.ts";
 import { createWarm } from "./create-warm.ts";
+import { density } from "./density.ts";
 import { egress } from "./egress.ts";
 import { files } from "./files.ts";
 import { fork } from "./fork.ts";
@@ -66,6 +67,7 @@ export const benches: readonly Bench[] = [
   networkFlood,
   longLists,
   idleMetrics,
+  density,
   scale,
   takeover,
 ];

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CHECKOUT, type ProgramOptions, type ProgramResult, runProgram } from "@boxyard/testkit";
 
 /** What a checkout needs and the single executable must not: the runtimes of JavaScript, and what compiles the guest bundle. */
-const HIDDEN = ["node", "nodejs", "npm", "npx", "bun", "cc", "gcc", "musl-gcc", "tini-static"];
+const HIDDEN = ["node", "nodejs", "npm", "npx", "bun", "cc", "gcc", "musl-gcc"];
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** Covers the checkout and, wherever they are found, the programs; then waits for the end of standard input. */

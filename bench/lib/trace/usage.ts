@@ -7,7 +7,8 @@ import type { Reading } from "./steps.ts";
 /** Reads from outside how much CPU time each party has used. With one sandbox at a time the figures are that sandbox's. */
 export class Usage {
   private readonly platform: Platform;
-  private readonly group: string;
+  /** Path of the cgroup of all sandboxes, below each hierarchy. */
+  readonly group: string;
 
   constructor(platform: Platform) {
     this.platform = platform;

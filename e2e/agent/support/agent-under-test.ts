@@ -6,7 +6,7 @@ import { AGENT_ENVIRONMENT, ENGINE_SETTINGS } from "@boxyard/driver";
 import { freePort } from "@boxyard/testkit";
 import type { AgentUnderTest } from "./agent-access.ts";
 import { readAgentSuiteConfig } from "./config.ts";
-import { buildLaunch } from "./launch.ts";
+import { buildInit, buildLaunch } from "./launch.ts";
 import { startSandboxAgent } from "./sandbox-agent.ts";
 
 // Most tests take milliseconds; the machine may be busy with others.
@@ -201,7 +201,7 @@ function bootScript(directory: string, unified: string, limits: readonly string[
     options.prepareAlone ?? "",
     "cd /",
     // As in a sandbox, PID 1 takes the orphans; without it they would stay zombies.
-    `exec ${Bun.which("tini-static") ?? "tini"} -- ${agent} < /dev/null`,
+    `exec ${buildInit()} -- ${agent} < /dev/null`,
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -1,4 +1,3 @@
-import { systemClock } from "@boxyard/core";
 import { filesystemService, processService } from "@boxyard/spec/agent";
 import { SandboxState } from "./access/sandbox-state.ts";
 import { SystemUsers } from "./access/users.ts";
@@ -26,6 +25,7 @@ import { OutputShares } from "./process/output-shares.ts";
 import { processHandlers } from "./process/rpc/handlers.ts";
 import { endpointsOf } from "./rpc/dispatch.ts";
 import type { AgentRoutes } from "./server.ts";
+import { agentClock } from "./timers.ts";
 
 /** The parts of an agent that `serve` needs. */
 export interface Agent {
@@ -34,7 +34,7 @@ export interface Agent {
 }
 
 /** Makes every object of the agent, in the order of their dependencies. `initKey` undefined: no `/init` is accepted. */
-export function buildAgent(config: AgentConfig, initKey: string | undefined, clock = systemClock): Agent {
+export function buildAgent(config: AgentConfig, initKey: string | undefined, clock = agentClock): Agent {
   const log = new LogRing(clock.now);
   const journal = new Journal(clock);
   const state = new SandboxState();

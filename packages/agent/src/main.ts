@@ -1,6 +1,7 @@
 import { readInitKey } from "./access/init-key.ts";
 import { loadConfig } from "./config.ts";
 import { buildAgent } from "./context.ts";
+import { eventLoopWait, REST, Rest } from "./rest.ts";
 import { serve } from "./server.ts";
 import { tellListening } from "./tell-listening.ts";
 
@@ -11,5 +12,6 @@ const agent = buildAgent(config, config.initKey ?? readInitKey());
 process.on("uncaughtException", (error) => agent.ctx.log("uncaught", error));
 process.on("unhandledRejection", (error) => agent.ctx.log("unhandled", error));
 
-serve(agent.ctx, agent.routes, config);
+const rest = new Rest({ isBusy: () => server.pendingRequests > 0, wait: eventLoopWait, ...REST });
+const server = serve(agent.ctx, agent.routes, config, () => rest.touched());
 tellListening(config.hostDir);

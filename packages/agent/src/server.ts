@@ -21,8 +21,8 @@ interface Listen {
   readonly port: number;
 }
 
-/** Listens. Order of checks: CORS preflight, first `/init`, access token, path (404), method (405), then the operation. */
-export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): Bun.Server<undefined> {
+/** Listens. Order of checks: CORS preflight, first `/init`, access token, path (404), method (405), then the operation. `onRequest` is called first. */
+export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen, onRequest = () => {}): Bun.Server<undefined> {
   const table = new RouteTable(routes);
   return Bun.serve({
     ...listen,
@@ -30,6 +30,7 @@ export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen): B
     maxRequestBodySize: MAX_BODY_BYTES,
     development: false,
     async fetch(request) {
+      onRequest();
       return preflight(request) ?? withCors(request, await answer(ctx, table, request));
     },
     error(error) {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
 import { errnoOf } from "../sys/errno-of.ts";
+import { after } from "../timers.ts";
 
 /** Commands with pipes and commands with a terminal live in two subtrees, frozen together before a pause. */
 export type CommandKind = "user" | "pty";
@@ -17,7 +18,7 @@ const MOST_TAKEN = 1_000;
 export class CommandCgroups {
   private readonly root: string;
   private readonly leftovers = new Set<string>();
-  private sweeper: Timer | undefined;
+  private isSweepSet = false;
   private nextNumber = 1;
   private readonly enabled: boolean;
 
@@ -44,15 +45,19 @@ export class CommandCgroups {
   private remove(path: string): void {
     if (tryRemove(path)) return;
     this.leftovers.add(path);
-    this.sweeper ??= setInterval(() => this.sweep(), LIMITS.cgroupSweepMs);
-    this.sweeper.unref();
+    this.sweepLater();
+  }
+
+  private sweepLater(): void {
+    if (this.isSweepSet) return;
+    this.isSweepSet = true;
+    after(LIMITS.cgroupSweepMs, () => this.sweep());
   }
 
   private sweep(): void {
+    this.isSweepSet = false;
     for (const path of this.leftovers) if (tryRemove(path)) this.leftovers.delete(path);
-    if (this.leftovers.size > 0) return;
-    clearInterval(this.sweeper);
-    this.sweeper = undefined;
+    if (this.leftovers.size > 0) this.sweepLater();
   }
 
   /** The driver makes both subtrees; a sandbox started otherwise gets them here, or has none. */

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, type Clock } from "@boxyard/core";
+import { after } from "../timers.ts";
 
 export interface FreezeOptions {
   /** `legacy`: the two subtrees of commands. `hierarchy`: also the groups that the guest made beside them. */
@@ -42,7 +43,7 @@ export class Freezer {
   private readonly watchdogMs: number;
   /** Groups other than the static two that this object froze. */
   private frozenByUs = new Set<string>();
-  private watchdog: Timer | undefined;
+  private cancelWatchdog = () => {};
   private tail: Promise<unknown> = Promise.resolve();
 
   constructor(root: string, clock: Clock, watchdogMs: number) {
@@ -89,7 +90,7 @@ export class Freezer {
   }
 
   private doThaw(): void {
-    clearTimeout(this.watchdog);
+    this.cancelWatchdog();
     const targets = [...STATIC.filter((name) => this.exists(name)), ...this.frozenByUs];
     const failed = targets.filter((name) => !this.write(name, "0") && this.exists(name));
     this.frozenByUs = new Set(failed.filter((name) => !STATIC.includes(name)));
@@ -117,9 +118,8 @@ export class Freezer {
   }
 
   private armWatchdog(): void {
-    clearTimeout(this.watchdog);
-    this.watchdog = setTimeout(() => void this.thaw().catch(() => {}), this.watchdogMs);
-    this.watchdog.unref();
+    this.cancelWatchdog();
+    this.cancelWatchdog = after(this.watchdogMs, () => void this.thaw().catch(() => {}));
   }
 
   private exists(name: string): boolean {

@@ -1,6 +1,7 @@
 import type { Clock } from "@boxyard/core";
 import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
+import { after } from "../timers.ts";
 import { type OutputKind, OutputLog, type OutputPiece, type PackedLog } from "./output-log.ts";
 import { ALONE, type OutputBounds } from "./output-shares.ts";
 
@@ -167,11 +168,11 @@ export class Broadcast<End> {
   private moved(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
-        clearTimeout(timer);
+        cancel();
         this.waiting.delete(wake);
         resolve();
       };
-      const timer = setTimeout(wake, ms);
+      const cancel = after(ms, wake);
       this.waiting.add(wake);
     });
   }

@@ -3,6 +3,7 @@ import { AppError } from "@boxyard/core";
 import { LIMITS } from "../limits.ts";
 import { errnoOf } from "../sys/errno-of.ts";
 import { closeQuietly, widenPipe } from "../sys/native.ts";
+import { pause } from "../timers.ts";
 
 /**
  * The input of a process. Writes happen in order; each resolves when the pipe or terminal has taken its bytes. Waiting bytes are bounded. A client
@@ -81,7 +82,7 @@ export class InputQueue {
       widenPipe(this.fd, PIPE_BYTES);
     }
     if (idleTurns < EAGER_TURNS) return new Promise((resolve) => setImmediate(resolve));
-    return Bun.sleep(Math.min(2 ** (idleTurns - EAGER_TURNS), LONGEST_PAUSE_MS));
+    return pause(Math.min(2 ** (idleTurns - EAGER_TURNS), LONGEST_PAUSE_MS));
   }
 }
 

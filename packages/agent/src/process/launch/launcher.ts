@@ -1,4 +1,5 @@
 import { openForReading } from "../../sys/open-file.ts";
+import { pause } from "../../timers.ts";
 import { Helper, type Launched } from "./helper.ts";
 import type { LaunchOrder } from "./order.ts";
 import { launchFailed } from "./refusal.ts";
@@ -32,7 +33,7 @@ export class Launcher {
     let launched = this.ask(order);
     for (let pauseMs = 1; launched === "full"; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       if (performance.now() >= giveUpAt) throw launchFailed("its helper takes no orders");
-      await Bun.sleep(pauseMs);
+      await pause(pauseMs);
       launched = this.ask(order);
     }
     onTaken();

@@ -1,8 +1,7 @@
-import { chmodSync, closeSync, copyFileSync, existsSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
+import { chmodSync, closeSync, copyFileSync, mkdirSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { AppError } from "@boxyard/core";
 import type { FileLock } from "@boxyard/core/file-lock";
-import { findProgram, runCommand } from "../../sys/run.ts";
+import { runCommand } from "../../sys/run.ts";
 import { CHECKOUT, hashSources } from "../checkout.ts";
 import { compileHelper } from "../compile-helper.ts";
 import { systemEnv } from "../config.ts";
@@ -14,8 +13,9 @@ import { parseLdd } from "./libraries.ts";
 const LOADER_INSIDE = "/.boxyard/lib/ld.so";
 const AGENT_ENTRY = "packages/agent/src/main.ts";
 const LAUNCH_SOURCES = "images/guest/launch";
-/** Sources of the agent and of `launch`. */
-const SOURCES = ["packages/agent/src", "packages/core/src", "packages/spec/src", LAUNCH_SOURCES];
+const INIT_SOURCES = "images/guest/init";
+/** Sources of the agent, of `launch` and of `init`. */
+const SOURCES = ["packages/agent/src", "packages/core/src", "packages/spec/src", LAUNCH_SOURCES, INIT_SOURCES];
 
 export interface GuestBuildOptions {
   /** Environment of the compilers. */
@@ -46,10 +46,10 @@ export async function buildGuest(target: string, options: GuestBuildOptions): Pr
   progress("its libraries");
   await copyLibraries(target, options);
   patchInterpreter(join(target, "agent"));
-  progress("launch");
-  // One such process runs in every sandbox, and forks for each command.
+  progress("launch and init");
+  // Of both, one process runs in every sandbox; launch forks for each command.
   await compileHelper(LAUNCH_SOURCES, join(target, "launch"), options.env, options.lock);
-  copyInit(target);
+  await compileHelper(INIT_SOURCES, join(target, "init"), options.env, options.lock);
   openGuestToAll(target);
 }
 
@@ -98,15 +98,4 @@ function patchInterpreter(agent: string): void {
     closeSync(fd);
   }
   chmodSync(agent, 0o755);
-}
-
-function copyInit(target: string): void {
-  const init = findProgram("tini-static");
-  if (init === undefined || !existsSync(init)) {
-    throw new AppError("failed_precondition", "tini-static is missing; install the package 'tini'", { reason: "packages_missing" });
-  }
-  // Under another name first, so that an incomplete copy is never used.
-  copyFileSync(init, join(target, "init.new"));
-  chmodSync(join(target, "init.new"), 0o755);
-  renameSync(join(target, "init.new"), join(target, "init"));
 }

@@ -14,7 +14,6 @@ export const NEEDED: readonly NeededPackage[] = [
   { name: "btrfs-progs", program: "mkfs.btrfs", purpose: "makes the storage pool" },
   { name: "nftables", program: "nft", purpose: "keeps the sandboxes' network apart" },
   { name: "iproute2", program: "ip", purpose: "shows the sandboxes' network to people and to doctor" },
-  { name: "tini", program: "tini-static", purpose: "is the first process of every sandbox", compiles: true },
   { name: "musl-tools", program: "musl-gcc", purpose: "compiles the helpers that start sandboxes and their commands", compiles: true },
   { name: "gcc", program: "gcc", purpose: "compiles the helpers that start sandboxes and their commands", compiles: true },
   { name: "mmdebstrap", program: "mmdebstrap", purpose: "builds the base template from Debian packages" },
