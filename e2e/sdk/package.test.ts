@@ -25,6 +25,23 @@ await sandbox.commands.run("exit 3").catch((error: unknown) => {
   console.log("exit code", error.exitCode);
 });
 `;
+const OVER_TCP = `
+import { Sandbox } from "@boxyard/sdk";
+import { connectTcp } from "@boxyard/sdk/tcp";
+
+const sandbox = await Sandbox.create();
+await sandbox.commands.run("exec python3 -m http.server 8000", { background: true, timeoutMs: 0 });
+let socket;
+while (!socket) socket = await connectTcp(sandbox, 8000).catch((error) => {
+  if (error.reason !== "port_not_open") throw error;
+});
+let answer = "";
+socket.setEncoding("latin1").on("data", (text) => { answer += text; });
+socket.end("HEAD / HTTP/1.0\\r\\n\\r\\n");
+await new Promise((resolve) => socket.once("end", resolve));
+console.log(answer.split("\\r\\n", 1)[0]);
+await sandbox.kill();
+`;
 const IN_PAGE = `
 import { Sandbox } from "@boxyard/sdk";
 const { options } = await (await fetch("/options")).json();
@@ -102,6 +119,11 @@ test("tsc --strict takes it as it comes: with a browser's types, and with Node's
 
 test("Node runs the compiled program", async () => {
   expect(await must(["node", "--enable-source-maps", "out/program.js"])).toBe("written from outside true\nexit code 3\n");
+}, 60_000);
+
+test("Node connects by TCP with the entry for it", async () => {
+  writeFileSync(join(project, "tcp.mjs"), OVER_TCP);
+  expect(await must(["node", "tcp.mjs"])).toBe("HTTP/1.0 200 OK\n");
 }, 60_000);
 
 test("a bundler makes a page of it, which runs in a browser", async () => {

@@ -42,8 +42,9 @@ export interface TextRule {
   readonly because: string;
 }
 
-/** Files that need not run on every runtime: parts for Node (the SDK's template builder reads files), tests, and scripts that write generated files. */
-const NOT_NEUTRAL = /^packages\/core\/src\/node\/|^packages\/sdk\/src\/(template|testing|publish)\/|(^|\/)write-[^/]+\.ts$|\.test\.tsx?$/;
+/** Files that need not run on every runtime: parts for Node (the SDK's template builder reads files, its connections of TCP are sockets), tests, and scripts that write generated files. */
+const NOT_NEUTRAL =
+  /^packages\/core\/src\/node\/|^packages\/sdk\/src\/(template|tcp|testing|publish)\/|(^|\/)write-[^/]+\.ts$|\.test\.tsx?$/;
 
 const PACKAGE_CODE = /^packages\/[^/]+\/src\/.*\.tsx?$/;
 const TESTS = /\.test\.tsx?$|\/fixtures\//;
@@ -129,7 +130,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     name: "neutral entry",
     files: /^packages\/(core|sdk)\/src\//,
     except: NOT_NEUTRAL,
-    forbidden: /^packages\/(core|sdk)\/src\/(node|template|testing|publish)\//,
+    forbidden: /^packages\/(core|sdk)\/src\/(node|template|tcp|testing|publish)\//,
     because: "the parts for Node have separate entries, so that a bundle for browsers does not contain them",
   },
   {

@@ -1,6 +1,6 @@
-import { createServer, connect as netConnect, type Socket } from "node:net";
-import { type ConnectionOptions, connect as tlsConnect } from "node:tls";
+import { createServer, type Socket } from "node:net";
 import { AppError } from "@boxyard/core";
+import { dial } from "@boxyard/sdk/tcp";
 
 export interface ForwardOptions {
   readonly apiUrl: string;
@@ -86,15 +86,6 @@ function relay(client: Socket, options: ForwardOptions, track: (socket: Socket) 
     server.once("close", () => client.destroySoon());
   };
   client.on("data", onData);
-}
-
-export function dial(apiUrl: string, allowHalfOpen = false): Socket {
-  const { protocol, hostname, port } = new URL(apiUrl);
-  const host = hostname.replace(/^\[|\]$/g, "");
-  const secured = { host, port: Number(port || 443), servername: host };
-  // Node's documents have `allowHalfOpen` here; its types do not.
-  if (protocol === "https:") return tlsConnect(Object.assign(secured, { allowHalfOpen }) as ConnectionOptions);
-  return netConnect({ host, port: Number(port || 80), allowHalfOpen });
 }
 
 /** The head with the sandbox's address; whatever the client said about these, and about keeping the connection, is left out. */

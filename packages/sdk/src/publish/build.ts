@@ -39,7 +39,7 @@ export async function buildPackage(outDir: string): Promise<void> {
 async function compile(outDir: string): Promise<void> {
   // Under our own runtime: a server that was started without Node in its PATH can build the package too.
   const tsc = [process.execPath, join(CHECKOUT, "node_modules/typescript/bin/tsc")];
-  // Only what makes templates knows of Node; the rest is checked without its types.
+  // Only what makes templates, and connections of TCP, knows of Node; the rest is checked without its types.
   for (const config of ["tsconfig.build.json", "tsconfig.build-template.json"]) {
     const child = Bun.spawn([...tsc, "-p", join(PACKAGE, config), "--outDir", outDir], { stdout: "pipe", stderr: "inherit" });
     const output = await new Response(child.stdout).text();
@@ -78,6 +78,7 @@ function publishedManifest(): Record<string, unknown> {
     exports: {
       ".": { types: "./index.d.ts", default: "./index.js" },
       "./template": { types: "./template/index.d.ts", default: "./template/index.js" },
+      "./tcp": { types: "./tcp/index.d.ts", default: "./tcp/index.js" },
       "./package.json": "./package.json",
     },
     engines: { node: ">=20" },

@@ -47,6 +47,7 @@ const CHAPTERS: readonly { readonly title: string; readonly names: readonly stri
       "Paginator",
     ],
   },
+  { title: "Connections of TCP (@boxyard/sdk/tcp)", names: ["connectTcp"] },
   { title: "Pause, forks and snapshots", names: ["PauseOptions", "ForkOptions", "ForkResult", ...SNAPSHOTS] },
   {
     title: "Volumes",
@@ -282,7 +283,7 @@ const built = mkdtempSync(join(PACKAGE, ".reference-"));
 try {
   const directory = join(built, "package");
   await buildPackage(directory);
-  const exported = new Map([...exportsOf(directory, ""), ...exportsOf(directory, "template/")]);
+  const exported = new Map([...exportsOf(directory, ""), ...exportsOf(directory, "template/"), ...exportsOf(directory, "tcp/")]);
   const shown = CHAPTERS.flatMap(({ names }) => names);
   const missing = [...exported.keys()].filter((name) => !shown.includes(name));
   if (missing.length > 0) throw new Error(`exported, and in no chapter of the reference: ${missing.join(", ")}`);

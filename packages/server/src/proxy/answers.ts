@@ -107,6 +107,17 @@ export const problems = {
       text: `The sandbox ${id} answers ${limit} requests at once, and there are as many. Try again in a moment.`,
     },
   }),
+  tooManyTcpOfTeam: (id: string, limit: number): ProxyProblem => ({
+    status: 429,
+    body: {
+      ...ids(id),
+      message: `The sandboxes of this team have too many connections of raw TCP (limit: ${limit})`,
+      connectionLimit: limit,
+      details: { limit: "connections", value: limit },
+      code: 429,
+    },
+    page: { title: "Too many connections", text: `The sandboxes of this team have ${limit} connections of raw TCP. Close some of them.` },
+  }),
   tcpNeedsLink: (id: string): ProxyProblem => ({
     status: 403,
     body: {

@@ -34,7 +34,7 @@ import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal, refusalMeanwhile, refusalToWake } from "./refusal.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
-import { isTcp, TcpExchange } from "./tcp-exchange.ts";
+import { isOwnerFull, isTcp, MAX_TCP_OF_OWNER, TcpExchange } from "./tcp-exchange.ts";
 import type { TlsListen } from "./tls-listener.ts";
 import { UploadExchange, type UploadTarget } from "./upload-exchange.ts";
 import { WakeQueue } from "./wake-queue.ts";
@@ -244,7 +244,7 @@ export class Front implements ClientHost {
       const gone = () => (routes.isReplaced(sandboxId) ? problems.sandboxReplaced(sandboxId) : problems.sandboxNotFound(sandboxId));
       return this.refuse(request, client, changing ? refusalMeanwhile(request, changing, port, link) : gone());
     }
-    const problem = refusal(request, route, port, link);
+    const problem = refusal(request, route, port, link) ?? this.refusalOfOwner(request, route);
     if (problem) return this.refuse(request, client, problem);
     client.trust();
     this.counted.proxied++;
@@ -252,6 +252,11 @@ export class Front implements ClientHost {
     const exchange = new Kind(request, client, route, port, this.pool, edit);
     exchange.start();
     return exchange;
+  }
+
+  private refusalOfOwner(request: RequestHead, route: Route): ProxyProblem | undefined {
+    if (!isTcp(request) || !isOwnerFull(this.options.routes, route)) return undefined;
+    return problems.tooManyTcpOfTeam(route.sandboxId, MAX_TCP_OF_OWNER);
   }
 
   protected refuse(request: RequestHead, client: ClientConnection, problem: ProxyProblem): Exchange {

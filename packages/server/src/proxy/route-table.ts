@@ -11,6 +11,8 @@ export interface Route {
   readonly accessToken: string;
   /** Set when requests to the sandbox's own ports need this token. */
   readonly trafficToken?: string;
+  /** Whose sandbox it is: connections of raw TCP are bounded for all sandboxes of one owner. Undefined: not bounded so. */
+  readonly owner?: string;
   /** Seconds for which the token of a link is good for a port; undefined: it is not. */
   readonly linkSeconds?: (port: number, token: string) => number | undefined;
   /** Host header that the sandbox's own ports see; `${PORT}` stands for the port. */

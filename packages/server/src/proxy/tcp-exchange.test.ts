@@ -4,7 +4,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { AGENT_PORT } from "@boxyard/spec";
 import { eventually } from "@boxyard/testkit";
 import { TEST_ID, TestFront } from "../testing/front.ts";
-import { MAX_TCP } from "./tcp-exchange.ts";
+import type { Flight, Route } from "./route-table.ts";
+import { isOwnerFull, MAX_TCP, MAX_TCP_OF_OWNER, TcpExchange } from "./tcp-exchange.ts";
 
 const GOOD = "the-token-of-a-link";
 const linkSeconds = (_port: number, token: string) => (token === GOOD ? 60 : undefined);
@@ -246,3 +247,17 @@ test("the agent's port, a body, a closed port and too many at once are refused",
   expect(await refused(front, open.port)).toMatch(/^HTTP\/1\.1 429 .*256/s);
   for (const { socket } of clients) socket.destroy();
 }, 60_000);
+
+test("all sandboxes of one owner together have a bound; those of others and other requests do not count", () => {
+  const route = (owner: string | undefined, count: number, prototype: object = TcpExchange.prototype) => {
+    const flights = new Set<Flight>(Array.from({ length: count }, () => Object.create(prototype) as Flight));
+    return { ...(owner && { owner }), flights } as Route;
+  };
+  const full = (...routes: Route[]) => isOwnerFull({ all: () => routes.values() }, routes[0] as Route);
+  expect(MAX_TCP_OF_OWNER).toBe(4 * MAX_TCP);
+  const quarters = Array.from({ length: 4 }, () => route("a", MAX_TCP));
+  expect(full(...quarters)).toBe(true);
+  expect(full(...quarters.slice(1), route("a", MAX_TCP - 1))).toBe(false);
+  expect(full(...quarters.slice(1), route("b", MAX_TCP), route("a", MAX_TCP, Object.prototype))).toBe(false);
+  expect(full(...Array.from({ length: 4 }, () => route(undefined, MAX_TCP)))).toBe(false);
+});

@@ -10,12 +10,13 @@ import {
 import { AGENT_PORT } from "@boxyard/spec";
 import { type ProxyProblem, problemResponse, problems } from "./answers.ts";
 import type { ExchangeEdit } from "./exchange-edit.ts";
-import type { Flight, Route } from "./route-table.ts";
+import type { Flight, Route, RouteTable } from "./route-table.ts";
 
 /** The protocol that a request asks for when its connection is to become one to a port, byte for byte (docs/contract/routing.md, Other protocols). */
 const TCP_UPGRADE = "boxyard-tcp";
-/** Such connections to one sandbox at once. */
+/** Such connections to one sandbox at once, and to all sandboxes of one owner: a small part of those that the server takes. */
 export const MAX_TCP = 256;
+export const MAX_TCP_OF_OWNER = 1024;
 
 const SWITCHED = Buffer.from(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${TCP_UPGRADE}\r\n\r\n`);
 
@@ -39,10 +40,20 @@ export function tcpProblem(
 }
 
 /** True when the sandbox has as many connections of raw TCP as it may. */
-export function isFull({ flights }: Pick<Route, "flights">): boolean {
+export const isFull = (route: Pick<Route, "flights">): boolean => countTcp(route) >= MAX_TCP;
+
+/** True when all sandboxes of the owner together have as many as they may. */
+export function isOwnerFull(routes: Pick<RouteTable, "all">, { owner }: Pick<Route, "owner">): boolean {
+  if (owner === undefined) return false;
+  let count = 0;
+  for (const route of routes.all()) if (route.owner === owner) count += countTcp(route);
+  return count >= MAX_TCP_OF_OWNER;
+}
+
+function countTcp({ flights }: Pick<Route, "flights">): number {
   let count = 0;
   for (const flight of flights) if (flight instanceof TcpExchange) count += 1;
-  return count >= MAX_TCP;
+  return count;
 }
 
 /** A client's connection that becomes one to a port of a sandbox: bytes pass both ways, and each side ends on its own. */

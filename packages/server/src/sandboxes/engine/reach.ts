@@ -103,6 +103,7 @@ export class Reach {
     const { id, settings } = sandbox.record;
     routes.add({
       ...this.guardOf(sandbox),
+      ...(sandbox.record.owner.kind === "user" && { owner: sandbox.record.teamId }),
       incarnation: handle.incarnation,
       host,
       agentPort,
@@ -123,10 +124,9 @@ export class Reach {
   private guardOf(sandbox: Sandbox): Guarded {
     const { tokens, portLinks } = this.parts;
     const { id, settings } = sandbox.record;
-    if (settings.allowPublicTraffic) return { sandboxId: id };
-    // The record of that moment: links are withdrawn while the sandbox runs.
+    // The record of that moment: links are withdrawn while the sandbox runs. A public port needs one for raw TCP.
     const linkSeconds = (port: number, token: string) => portLinks.secondsLeft(sandbox.record, port, token);
-    return { sandboxId: id, trafficToken: tokens.traffic(id), linkSeconds };
+    return { sandboxId: id, linkSeconds, ...(!settings.allowPublicTraffic && { trafficToken: tokens.traffic(id) }) };
   }
 
   private drop(sandbox: Sandbox): void {
