@@ -39,7 +39,8 @@ export async function openKubernetesDriver(config: KubernetesDriverConfig): Prom
   const watch = new PodWatch(api, { path, selector: selectorOf(instance), clock, logger });
   watch.start();
   const sandboxes = new Sandboxes(api, path);
-  const capacity = new ClusterCapacity(api, clock);
+  const capacity = new ClusterCapacity(api, { clock, logger });
+  capacity.start();
   return new KubernetesDriver({
     runtime: new KubernetesRuntime({ api, config, clock, sandboxes, watch, capacity }),
     network: new FixedNetwork(sandboxes),

@@ -15,8 +15,7 @@ export interface Right {
 export const RIGHTS: readonly Right[] = [
   ...["create", "get", "list", "watch", "patch", "delete"].map((verb) => ({ verb, group: "", resource: "pods" })),
   ...["create", "list", "patch", "delete"].map((verb) => ({ verb, group: "networking.k8s.io", resource: "networkpolicies" })),
-  { verb: "list", group: "", resource: "nodes", clusterWide: true },
-  { verb: "list", group: "", resource: "pods", clusterWide: true },
+  ...["nodes", "pods"].flatMap((resource) => ["list", "watch"].map((verb) => ({ verb, group: "", resource, clusterWide: true as const }))),
   { verb: "get", group: "", resource: "nodes/proxy", clusterWide: true },
 ];
 

@@ -14,13 +14,14 @@ import {
   type SandboxSpec,
   type Signal,
 } from "@boxyard/driver";
+import type { RoomOfPod } from "./capacity.ts";
 import { DEFAULTS } from "./config.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { labelsOf, podOf } from "./manifest.ts";
 import { ANNOTATIONS, DRIVER, handleOf, nameOf, selectorOf } from "./names.ts";
 import { checkExpressible, egressKind, policyOf } from "./network-policy.ts";
 import type { RuntimeParts } from "./parts.ts";
-import { exitOf, hasEnded, isGated, isRunning, phaseOf, whyNotStarting } from "./phase.ts";
+import { exitOf, hasEnded, isGated, isNodeLost, isRunning, phaseOf, whyNotStarting } from "./phase.ts";
 import type { Pod } from "./pod.ts";
 import { listPods } from "./pod-watch.ts";
 import { notFound } from "./sandboxes.ts";
@@ -76,7 +77,7 @@ export class KubernetesRuntime implements RuntimeDriver {
       if (egressKind(spec.network) === "listed") {
         await api.post(this.policiesPath, policyOf(spec, config.instance, labelsOf(config.instance, spec)), { signal });
       }
-      await api.post(sandboxes.path, podOf(spec, image, config), { signal });
+      capacity.add(await api.post<RoomOfPod>(sandboxes.path, podOf(spec, image, config), { signal }));
     } catch (error) {
       if (error instanceof AppError && error.code === "already_exists") throw exists();
       // The API server may have made the pod although its answer did not arrive.
@@ -85,7 +86,6 @@ export class KubernetesRuntime implements RuntimeDriver {
       throw error;
     }
     sandboxes.know(handle);
-    capacity.forget();
     return handle;
   }
 
@@ -168,9 +168,16 @@ export class KubernetesRuntime implements RuntimeDriver {
     if (!this.parts.sandboxes.isKnown(handle)) throw notFound(handle);
     if (isGated(pod)) return { reason: "unknown" };
     const { name, uid } = pod.metadata;
-    const ended = await this.parts.watch.until(name, uid, (now) => !now || hasEnded(now), signal);
-    // A pod that is gone was removed: by this server, by the cluster, or by somebody with kubectl.
-    return ended ? exitOf(ended) : { reason: "killed" };
+    let last = pod;
+    const isOver = (now: Pod | undefined) => {
+      last = now ?? last;
+      return !now || hasEnded(now);
+    };
+    const ended = await this.parts.watch.until(name, uid, isOver, signal);
+    if (ended) return exitOf(ended);
+    // A pod that is gone was removed: by the cluster, which has noted why before, by this server, or by somebody with kubectl.
+    const { reason } = exitOf(last);
+    return { reason: reason === "unknown" ? "killed" : reason };
   }
 
   async freeze(): Promise<void> {
@@ -197,7 +204,9 @@ export class KubernetesRuntime implements RuntimeDriver {
     const name = nameOf(handle.sandboxId);
     if (pod) {
       const { uid } = pod.metadata;
-      await ignoringAbsence(api.delete(`${sandboxes.path}/${name}`, { preconditions: { uid } }));
+      // A node that is lost confirms nothing. If it comes back, its kubelet ends what has no object.
+      const grace = isNodeLost(pod) ? { gracePeriodSeconds: 0 } : {};
+      await ignoringAbsence(api.delete(`${sandboxes.path}/${name}`, { ...grace, preconditions: { uid } }));
       const late = () =>
         new AppError("unavailable", `The cluster has not removed pod ${name} within ${REMOVAL_MS / 1000} s; its node may be lost`, {
           reason: "pod_not_removed",
@@ -205,10 +214,10 @@ export class KubernetesRuntime implements RuntimeDriver {
       const giveUp = new AbortController();
       const gone = watch.until(name, uid, (now) => now === undefined, AbortSignal.any([never, giveUp.signal]));
       await within(gone, REMOVAL_MS, late, clock).finally(() => giveUp.abort());
+      capacity.remove(uid);
     }
     await ignoringAbsence(api.delete(`${this.policiesPath}/${name}`, {}));
     sandboxes.forget(handle);
-    capacity.forget();
   }
 
   /** Pods, and policies whose pod was not made: a server was killed in between. */
@@ -216,13 +225,13 @@ export class KubernetesRuntime implements RuntimeDriver {
     const { api, config, sandboxes } = this.parts;
     const selector = selectorOf(config.instance);
     const lists = await Promise.all([listPods(api, sandboxes.path, selector), listPods(api, this.policiesPath, selector)]);
-    const handles = lists.flatMap(({ pods }) => pods.flatMap((object) => handleOf(object) ?? []));
+    const handles = lists.flatMap((objects) => objects.flatMap((object) => handleOf(object) ?? []));
     return [...new Map(handles.toReversed().map((handle) => [handle.sandboxId, handle])).values()];
   }
 
   async close(): Promise<void> {
     this.parts.sandboxes.forgetAll();
-    await this.parts.watch.stop();
+    await Promise.all([this.parts.watch.stop(), this.parts.capacity.stop()]);
   }
 
   async release(): Promise<void> {

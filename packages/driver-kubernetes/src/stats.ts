@@ -49,7 +49,7 @@ export async function measureCpu(
   handles: readonly SandboxHandle[],
 ): Promise<ReadonlyMap<SandboxId, number>> {
   const wanted = new Map(handles.map((handle) => [handle.sandboxId, handle.incarnation]));
-  const { pods } = await listPods(api, sandboxes.path, selectorOf(config.instance));
+  const pods = await listPods(api, sandboxes.path, selectorOf(config.instance));
   const alive = new Map(
     pods.filter(isRunning).flatMap((pod) => {
       const handle = handleOf(pod);

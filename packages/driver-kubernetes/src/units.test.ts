@@ -65,10 +65,27 @@ test("phase and end of a pod, in the driver's words", () => {
   expect(phaseOf(pod(ended("Error")))).toBe("stopped");
   expect(exitOf(pod(ended("Error"))).reason).toBe("agent_exited");
   expect(exitOf(pod(ended("OOMKilled"))).reason).toBe("out_of_memory");
-  expect(exitOf(pod({ phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." })).reason).toBe(
-    "out_of_memory",
-  );
-  expect(exitOf(pod({ phase: "Failed", reason: "Evicted", message: "Pod ephemeral local storage usage exceeds" })).reason).toBe("killed");
+  const evicted = (message: string) => exitOf(pod({ phase: "Failed", reason: "Evicted", message })).reason;
+  expect(evicted("The node was low on resource: memory.")).toBe("evicted");
+  expect(evicted("Pod ephemeral local storage usage exceeds the total limit of containers 1Gi.")).toBe("out_of_disk");
   expect(exitOf(pod(ended("Error"), { annotations: { "boxyard.dev/ended-by": "SIGKILL" } })).reason).toBe("killed");
-  expect(exitOf(pod({ phase: "Failed", reason: "NodeLost" })).reason).toBe("killed");
+  expect(exitOf(pod({ phase: "Failed", reason: "NodeShutdown" })).reason).toBe("node_lost");
+});
+
+test("a pod that the cluster has given up has ended, and says why", () => {
+  const running = { phase: "Running", containerStatuses: [{ state: { running: {} } }] };
+  const given = (reason: string, metadata: Partial<Pod["metadata"]> = { deletionTimestamp: "2026-01-01T00:00:00Z" }) =>
+    pod({ ...running, conditions: [{ type: "DisruptionTarget", status: "True", reason }] }, metadata);
+  const found = ["DeletionByTaintManager", "DeletionByPodGC", "EvictionByEvictionAPI", "PreemptionByScheduler"].map((reason) => {
+    const one = given(reason);
+    return [phaseOf(one), exitOf(one).reason];
+  });
+  const [lost, moved] = [
+    ["stopped", "node_lost"],
+    ["running", "evicted"],
+  ];
+  expect(found).toEqual([lost, lost, moved, moved] as typeof found);
+  // It may still be let off until it is deleted.
+  expect(phaseOf(given("DeletionByTaintManager", {}))).toBe("running");
+  expect(exitOf(pod(running, { deletionTimestamp: "2026-01-01T00:00:00Z" })).reason).toBe("killed");
 });

@@ -2,7 +2,7 @@ import type { ApiAccess } from "../api/access.ts";
 import type { Right } from "../fingerprint.ts";
 import type { Pod } from "../pod.ts";
 
-/** An API server of the tests' own, with pods in memory. It knows no accounts, starts nothing, and tells no changes. */
+/** An API server of the tests' own, with pods in memory. It knows no accounts, starts nothing, and tells the changes of pods to every watch. */
 export interface FakeApi {
   readonly access: ApiAccess;
   /** Calls of objects, as rights name them, with their queries. */
@@ -10,6 +10,8 @@ export interface FakeApi {
   readonly pods: Map<string, Pod>;
   /** The state of pods whose gate was opened. */
   started: NonNullable<Pod["status"]>;
+  /** Tells a pod as it is now, or that it is gone. */
+  tell(type: "ADDED" | "MODIFIED" | "DELETED", pod: Pod): void;
   stop(): Promise<void>;
 }
 
@@ -40,6 +42,7 @@ function rightOf(method: string, url: URL): { readonly right: Right; readonly na
 export function fakeApi(): FakeApi {
   const calls: { right: Right; query: Record<string, string> }[] = [];
   const pods = new Map<string, Pod>();
+  const watchers = new Set<ReadableStreamDefaultController<string>>();
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, idleTimeout: 0, fetch: answer });
 
   async function answer(request: Request): Promise<Response> {
@@ -49,11 +52,10 @@ export function fakeApi(): FakeApi {
     const { right, name } = rightOf(request.method, url);
     calls.push({ right, query: Object.fromEntries(url.searchParams) });
     const { verb, resource } = right;
-    if (resource === "nodes") return Response.json({ items: [READY_NODE] });
+    if (verb === "watch") return new Response(watchOf(request, resource === "pods"));
+    if (resource === "nodes") return Response.json({ metadata: { resourceVersion: "1" }, items: [READY_NODE] });
     if (resource === "nodes/proxy") return Response.json({ pods: [...pods.values()].map(statsOf) });
     if (resource !== "pods") return Response.json({ metadata: {}, items: [] });
-    // A watch without events: it lasts until the client ends it.
-    if (verb === "watch") return new Response(new ReadableStream());
     if (verb === "list") return Response.json({ metadata: { resourceVersion: "1" }, items: [...pods.values()] });
     const body = verb === "get" ? undefined : ((await request.json()) as Partial<Pod>);
     const pod = verb === "create" ? created(body as Pod) : pods.get(name);
@@ -61,7 +63,25 @@ export function fakeApi(): FakeApi {
     if (verb === "create") pods.set(pod.metadata.name, pod);
     if (verb === "delete") pods.delete(name);
     if (verb === "patch") pods.set(name, patched(pod, body ?? {}, fake.started));
-    return Response.json(pods.get(pod.metadata.name) ?? pod);
+    const type = { create: "ADDED", delete: "DELETED", patch: "MODIFIED" } as const;
+    const now = pods.get(pod.metadata.name) ?? pod;
+    if (verb in type) tell(type[verb as keyof typeof type], now);
+    return Response.json(now);
+  }
+
+  /** Lasts until the client ends it. Only pods change. */
+  function watchOf(request: Request, changes: boolean): ReadableStream<string> {
+    return new ReadableStream<string>({
+      start(watcher) {
+        if (!changes) return;
+        watchers.add(watcher);
+        request.signal.addEventListener("abort", () => watchers.delete(watcher));
+      },
+    });
+  }
+
+  function tell(type: string, object: Pod): void {
+    for (const watcher of watchers) watcher.enqueue(`${JSON.stringify({ type, object })}\n`);
   }
 
   const fake: FakeApi = {
@@ -69,6 +89,7 @@ export function fakeApi(): FakeApi {
     calls,
     pods,
     started: { phase: "Running", podIP: "127.0.0.1", containerStatuses: [{ state: { running: {} } }] },
+    tell,
     stop: () => server.stop(true),
   };
   return fake;

@@ -66,8 +66,19 @@ export interface AgentAddress {
  */
 export type RuntimePhase = "created" | "running" | "stopped" | "paused";
 
-/** `uncounted_memory`: it took memory of the machine that is on no account. */
-export type EndReason = "agent_exited" | "killed" | "out_of_memory" | "uncounted_memory" | "unknown";
+/**
+ * `uncounted_memory`: it took memory of the machine that is on no account. `out_of_disk`: it wrote more than its limit. `evicted`: what runs the machines
+ * took it from its machine, which was short of something or was emptied. `node_lost`: its machine has gone, or does not answer.
+ */
+export type EndReason =
+  | "agent_exited"
+  | "killed"
+  | "out_of_memory"
+  | "uncounted_memory"
+  | "out_of_disk"
+  | "evicted"
+  | "node_lost"
+  | "unknown";
 
 export interface ExitStatus {
   readonly reason: EndReason;
