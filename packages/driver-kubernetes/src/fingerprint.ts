@@ -14,6 +14,7 @@ export interface Right {
 /** What the server needs in its namespace and in the cluster: no more than it calls (`rights.test.ts`). docs/kubernetes.md and the chart give it. */
 export const RIGHTS: readonly Right[] = [
   ...["create", "get", "list", "watch", "patch", "delete"].map((verb) => ({ verb, group: "", resource: "pods" })),
+  { verb: "patch", group: "", resource: "pods/resize" },
   ...["create", "list", "patch", "delete"].map((verb) => ({ verb, group: "networking.k8s.io", resource: "networkpolicies" })),
   ...["nodes", "pods"].flatMap((resource) => ["list", "watch"].map((verb) => ({ verb, group: "", resource, clusterWide: true as const }))),
   { verb: "get", group: "", resource: "nodes/proxy", clusterWide: true },

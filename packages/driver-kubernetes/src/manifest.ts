@@ -34,7 +34,7 @@ const bytes = (count: number): string => String(Math.floor(count));
 const cores = (count: number): string => `${Math.max(1, Math.round(count * 1000))}m`;
 
 /** What a sandbox may take at most, and what its node sets aside for it. `maxProcesses` is the node's to limit (`podPidsLimit`). */
-function resources({ cpuCount, memoryBytes, diskBytes }: ResourceLimits, cpuRequest: number) {
+export function resourcesOf({ cpuCount, memoryBytes, diskBytes }: ResourceLimits, cpuRequest: number) {
   return {
     limits: { cpu: cores(cpuCount), memory: bytes(memoryBytes), "ephemeral-storage": bytes(diskBytes) },
     // No disk is set aside: sandboxes are given far more than they write.
@@ -94,7 +94,7 @@ export function podOf(spec: SandboxSpec, image: string, config: ManifestConfig):
           command: [`${GUEST}/init`, "--", `${GUEST}/agent`],
           workingDir: "/",
           env: Object.entries(environment).map(([name, value]) => ({ name, value })),
-          resources: resources(spec.resources, cpuRequest),
+          resources: resourcesOf(spec.resources, cpuRequest),
           securityContext: securityContext(spec),
           volumeMounts: [
             { name: "guest", mountPath: GUEST, readOnly: true },

@@ -34,4 +34,6 @@ export interface ContainerStatus {
     readonly running?: object;
     readonly terminated?: { readonly exitCode: number; readonly reason?: string };
   };
+  /** What it runs with. */
+  readonly resources?: { readonly limits?: Readonly<Record<string, string>> };
 }

@@ -48,6 +48,10 @@ test("the rights are those that the driver's calls need, and no others", async (
     api.pods.set(name, { ...pod, spec: { ...pod.spec, nodeName: "node-1", schedulingGates: [] }, status: running });
     expect((await driver.stats(handle)).cpuUsageUsec).toBe(5e6);
     expect((await driver.cpuTimes([handle])).size).toBe(1);
+    const { resources } = await driver.keptSpec(handle);
+    await driver.resize(handle, { ...resources, cpuCount: 2 });
+    await driver.relabel(handle, { team: "t" });
+    expect(await driver.keptSpec(handle)).toMatchObject({ labels: { team: "t" }, resources: { cpuCount: 2 } });
     await driver.signal(handle, "SIGKILL");
     expect(await driver.list()).toEqual([handle]);
     await driver.destroy(handle);

@@ -6,6 +6,7 @@ import {
   type ExitStatus,
   type Fingerprint,
   type KeptSpec,
+  type ResourceLimits,
   type ResourceStats,
   type RuntimeCapabilities,
   type RuntimeDriver,
@@ -15,6 +16,7 @@ import {
   type Signal,
 } from "@boxyard/driver";
 import type { RoomOfPod } from "./capacity.ts";
+import { relabelPod, resizePod } from "./changes.ts";
 import { DEFAULTS } from "./config.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { labelsOf, podOf } from "./manifest.ts";
@@ -37,7 +39,7 @@ const never = new AbortController().signal;
 /** Sandboxes that are pods. `create` makes the pod, which waits at a gate of the scheduler; `start` opens the gate. */
 export class KubernetesRuntime implements RuntimeDriver {
   readonly name = DRIVER;
-  readonly capabilities: RuntimeCapabilities = { freeze: false, resize: false, relabel: false };
+  readonly capabilities: RuntimeCapabilities = { freeze: false, resize: true, resizeDisk: false, relabel: "remote", setsMemoryAside: true };
   private readonly parts: RuntimeParts;
 
   constructor(parts: RuntimeParts) {
@@ -188,12 +190,12 @@ export class KubernetesRuntime implements RuntimeDriver {
     throw absent("thaw");
   }
 
-  async resize(): Promise<void> {
-    throw absent("resize");
+  resize(handle: SandboxHandle, resources: ResourceLimits): Promise<void> {
+    return resizePod(this.parts, handle, resources);
   }
 
-  async relabel(): Promise<void> {
-    throw absent("relabel");
+  relabel(handle: SandboxHandle, labels: SandboxSpec["labels"]): Promise<void> {
+    return relabelPod(this.parts, handle, labels);
   }
 
   async destroy(handle: SandboxHandle): Promise<void> {

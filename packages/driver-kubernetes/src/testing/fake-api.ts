@@ -55,6 +55,7 @@ export function fakeApi(): FakeApi {
     if (verb === "watch") return new Response(watchOf(request, resource === "pods"));
     if (resource === "nodes") return Response.json({ metadata: { resourceVersion: "1" }, items: [READY_NODE] });
     if (resource === "nodes/proxy") return Response.json({ pods: [...pods.values()].map(statsOf) });
+    if (resource === "pods/resize") return Response.json(resized(name, (await request.json()) as Pod));
     if (resource !== "pods") return Response.json({ metadata: {}, items: [] });
     if (verb === "list") return Response.json({ metadata: { resourceVersion: "1" }, items: [...pods.values()] });
     const body = verb === "get" ? undefined : ((await request.json()) as Partial<Pod>);
@@ -67,6 +68,17 @@ export function fakeApi(): FakeApi {
     const now = pods.get(pod.metadata.name) ?? pod;
     if (verb in type) tell(type[verb as keyof typeof type], now);
     return Response.json(now);
+  }
+
+  /** Its kubelet gives it the limits at once. */
+  function resized(name: string, { spec }: Pod): object {
+    const pod = pods.get(name);
+    const [{ resources = {} } = {}] = spec.containers as { resources?: { limits?: Record<string, string> } }[];
+    if (!pod) return { reason: "NotFound" };
+    const next = { ...pod, status: { ...pod.status, containerStatuses: [{ state: { running: {} }, resources }] } };
+    pods.set(name, next);
+    tell("MODIFIED", next);
+    return next;
   }
 
   /** Lasts until the client ends it. Only pods change. */
@@ -97,9 +109,15 @@ export function fakeApi(): FakeApi {
 
 const created = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, uid: crypto.randomUUID() }, status: { phase: "Pending" } });
 
-function patched(pod: Pod, { spec }: Partial<Pod>, started: NonNullable<Pod["status"]>): Pod {
+function patched(pod: Pod, { spec, metadata }: Partial<Pod>, started: NonNullable<Pod["status"]>): Pod {
   const opens = spec?.schedulingGates !== undefined;
-  return { ...pod, spec: { ...pod.spec, ...spec, ...(opens && { nodeName: NODE }) }, ...(opens && { status: started }) };
+  const annotations = { ...pod.metadata.annotations, ...metadata?.annotations };
+  return {
+    metadata: { ...pod.metadata, annotations },
+    spec: { ...pod.spec, ...spec, ...(opens && { nodeName: NODE }) },
+    ...(pod.status && { status: pod.status }),
+    ...(opens && { status: started }),
+  };
 }
 
 const statsOf = ({ metadata: { name, uid } }: Pod) => ({

@@ -52,7 +52,7 @@ export interface LocalRuntimeParts {
 /** The runtime part of the driver: `steps/` make a sandbox, `teardown.ts` removes it, and everything else is read from the kernel. */
 export class LocalRuntime implements RuntimeDriver {
   readonly name = DRIVER_NAME;
-  readonly capabilities: RuntimeCapabilities = { freeze: true, resize: true, relabel: true };
+  readonly capabilities: RuntimeCapabilities = { freeze: true, resize: true, resizeDisk: true, relabel: "local", setsMemoryAside: false };
   private readonly parts: LocalParts;
   private readonly sandboxes: LocalSandboxes;
   private readonly snapshots: LocalSnapshots;

@@ -37,7 +37,13 @@ export class FakeRuntime implements RuntimeDriver {
     this.sandboxes = sandboxes;
     this.snapshots = snapshots;
     this.volumes = volumes;
-    this.capabilities = { freeze: !world.lacks.has("freeze"), resize: !world.lacks.has("resize"), relabel: true };
+    this.capabilities = {
+      freeze: !world.lacks.has("freeze"),
+      resize: !world.lacks.has("resize"),
+      resizeDisk: true,
+      relabel: world.isRemote ? "remote" : "local",
+      setsMemoryAside: world.isRemote,
+    };
   }
 
   fingerprint(): Promise<Fingerprint> {

@@ -80,6 +80,8 @@ export class FakeWorld {
   checkpoint: CheckpointAbility = "memory";
   /** Capabilities that drivers lack which are made after they were added. */
   readonly lacks = new Set<Lackable>();
+  /** True: as a driver whose sandboxes run on other machines. To be set before a driver is made. */
+  isRemote = false;
   /** Capability `maxLayers` of drivers that are created later. */
   maxLayers = 20;
   /** Pauses with memory leave the processes in memory, until a resume or `reclaim`. */

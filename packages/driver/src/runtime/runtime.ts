@@ -14,13 +14,22 @@ import type {
   Signal,
 } from "./types.ts";
 
+/**
+ * Who keeps the labels of a running sandbox (`relabel`). `local`: this machine, in a moment. `remote`: another one, over a network, so a call takes long and
+ * may fail for a while; a sandbox of the pool is handed out without waiting for it. `none`: they cannot be replaced.
+ */
+export type RelabelAbility = "none" | "local" | "remote";
+
 export interface RuntimeCapabilities {
   /** All processes of a sandbox can be frozen and thawed (`freeze`, `thaw`). */
   readonly freeze: boolean;
   /** The limits of a running sandbox can be changed (`resize`). */
   readonly resize: boolean;
-  /** The labels of a running sandbox can be replaced (`relabel`). */
-  readonly relabel: boolean;
+  /** `resize` can change the disk too; without it, such a call throws `unimplemented`, reason `disk_resize_unimplemented`. */
+  readonly resizeDisk: boolean;
+  readonly relabel: RelabelAbility;
+  /** A sandbox's whole memory limit is set aside for it from its create on, used or not. */
+  readonly setsMemoryAside: boolean;
 }
 
 /**

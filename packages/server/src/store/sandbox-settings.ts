@@ -96,6 +96,8 @@ export interface SandboxSettings {
   readonly idleMs?: number;
   /** Set until the client that made the sandbox by name has prepared it. */
   readonly setup?: Setup;
+  /** A sandbox of the pool that is being given to a user: its agent may have that user's environment, so nobody else gets it. */
+  readonly isHandedOut?: true;
   /** Its limits, where they were changed since its create. */
   readonly resources?: ResourceLimits;
 }

@@ -26,7 +26,7 @@ export function damagedTests(subject: Subject): void {
           keptSpec: driver.keptSpec(any),
           start: driver.start(any, never),
           signal: driver.signal(any, "SIGKILL"),
-          ...(driver.capabilities.relabel && { relabel: driver.relabel(any, {}) }),
+          ...(driver.capabilities.relabel !== "none" && { relabel: driver.relabel(any, {}) }),
           wait: driver.wait(any, never),
           ...(driver.capabilities.network && { setNetwork: driver.setNetwork(any, { internetAccess: false }) }),
           ...(driver.capabilities.checkpoint !== "none" && {

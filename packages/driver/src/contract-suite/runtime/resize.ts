@@ -15,7 +15,7 @@ export function resizeTests(subject: Subject): void {
         ...resources,
         cpuCount: 1.5,
         memoryBytes: resources.memoryBytes + 64 * MIB,
-        diskBytes: resources.diskBytes + 64 * MIB,
+        diskBytes: resources.diskBytes + (driver.capabilities.resizeDisk ? 64 * MIB : 0),
       };
       if (!driver.capabilities.resize) {
         expect(await codeOf(driver.resize(handle, larger))).toBe("unimplemented");
@@ -47,6 +47,10 @@ export function resizeTests(subject: Subject): void {
       if (!driver.capabilities.resize) return;
       const handle = await boot(subject());
       const { resources } = await driver.keptSpec(handle);
+      if (!driver.capabilities.resizeDisk) {
+        const other = driver.resize(handle, { ...resources, diskBytes: resources.diskBytes + MIB });
+        expect(await reasonOf(other)).toBe("disk_resize_unimplemented");
+      }
       for (const wrong of [{ cpuCount: 0 }, { memoryBytes: 0 }, { diskBytes: -1 }, { maxProcesses: Number.NaN }]) {
         expect(await codeOf(driver.resize(handle, { ...resources, ...wrong }))).toBe("invalid_argument");
       }

@@ -51,9 +51,15 @@ export class CapacityGate {
 
   /**
    * Runs `work`, which makes a sandbox with these limits, when there is room. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when there is
-   * none within `waitMs`, or `caller` aborts before. `isForPool`: nothing gives way to it, and it does not wait.
+   * none within `waitMs`, or `caller` aborts before. `isForPool`: nothing gives way to it, and it does not wait. `hasRoom`: its memory is in the driver's
+   * account already.
    */
-  async run<T>(wanted: ResourceLimits, work: () => Promise<T>, caller?: AbortSignal, { isForPool = false } = {}): Promise<T> {
+  async run<T>(
+    wanted: ResourceLimits,
+    work: () => Promise<T>,
+    caller?: AbortSignal,
+    { isForPool = false, hasRoom = false } = {},
+  ): Promise<T> {
     const { clock, waitMs = 0 } = this.parts;
     const until = clock.monotonic() + (isForPool ? 0 : waitMs);
     for (;;) {
@@ -63,7 +69,7 @@ export class CapacityGate {
         return work();
       };
       try {
-        const claim = claimOf(wanted);
+        const claim = claimOf(hasRoom ? { ...wanted, memoryBytes: 0 } : wanted);
         const capacity = await this.lookForRoom(claim, !isForPool);
         this.refuseOvercommit(capacity, wanted);
         return await this.claimed(capacity, claim, begin);

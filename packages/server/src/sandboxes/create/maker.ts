@@ -9,6 +9,8 @@ import type { Admission } from "./admission.ts";
 /** A sandbox that is kept for one create until that has ended. */
 export interface Reserved {
   readonly id: SandboxId;
+  /** Its whole memory is set aside for it already. */
+  readonly hasRoom: boolean;
   /**
    * Gives the sandbox to a user. Undefined when it cannot be given: it is removed then, and the caller makes another. Throws what the template's own
    * commands meet, and when the caller has gone.
@@ -55,12 +57,13 @@ export async function unlessGone<T>(making: Promise<T>): Promise<T | undefined> 
 }
 
 function claimWarm({ admission }: MakerParts, reserved: Reserved, wanted: SandboxRecord, input: CreateTemplate, caller: AbortSignal) {
-  return admission.create(wanted, caller, async (admitted) => {
+  const claim = async (admitted: SandboxRecord) => {
     // On another node it is made there.
     const record = admitted.facts.node === undefined ? await claimed(reserved, admitted, input, caller) : undefined;
     if (!record) throw new AppError("unavailable", "The sandbox of the pool cannot be given", { reason: GONE });
     return record;
-  });
+  };
+  return admission.create(wanted, caller, claim, { hasRoom: reserved.hasRoom });
 }
 
 async function claimed(reserved: Reserved, admitted: SandboxRecord, input: CreateTemplate, caller: AbortSignal) {

@@ -37,6 +37,9 @@ export class Resizing {
     checkSize(wanted, await mostOfMachine(driver));
     const present = resourcesOf(sandbox.record);
     const next = resizedTo(present, wanted);
+    if (!driver.capabilities.resizeDisk && next.diskBytes !== present.diskBytes) {
+      throw new AppError("unimplemented", "The disk of a running sandbox cannot be changed on this server", { reason: "fixed_disk" });
+    }
     const more = {
       ...next,
       memoryBytes: Math.max(0, next.memoryBytes - present.memoryBytes),

@@ -1,4 +1,4 @@
-import { type Step, TimeLimit } from "@boxyard/core";
+import { isAppError, type SandboxId, type Step, TimeLimit } from "@boxyard/core";
 import type { SnapshotRef } from "@boxyard/driver";
 import type { SandboxRecord } from "../../store/index.ts";
 import { addressOf } from "../engine/sandbox.ts";
@@ -7,6 +7,9 @@ import { type CommandContext, CREATE_MS, type CreateTemplate, driverSpecOf, init
 
 /** How long the sandbox's agent may take for its settings; one that takes longer is not handed out. */
 const INIT_MS = 2000;
+/** Between attempts to write labels that are far away. */
+const FIRST_WAIT_MS = 500;
+const MAX_WAIT_MS = 30_000;
 
 export interface ClaimInput {
   /** The record that the sandbox gets, with its own id and init key. */
@@ -24,11 +27,18 @@ interface ClaimContext extends CommandContext {
   cpuUsec: number;
 }
 
-/** First: from now on the driver's record says whose it is, so a server that has lost its store keeps it, and no server takes it for a waiting one. */
+/** Labels that are kept far away follow the claim (`follow`). */
+const areFar = ({ parts }: ClaimContext): boolean => parts.driver.capabilities.relabel === "remote";
+
+/**
+ * First: from now on the driver's record says whose it is, so a server that has lost its store keeps it, and no server takes it for a waiting one. Where the
+ * labels are far away, the store says the latter (`intent`).
+ */
 const relabel: Step<ClaimContext> = {
   name: "relabel",
   async run(context) {
     const { parts, sandbox, input } = context;
+    if (areFar(context)) return;
     const [times] = await Promise.all([
       parts.driver.cpuTimes([sandbox.handle]),
       parts.driver.relabel(sandbox.handle, driverSpecOf(input.wanted).labels),
@@ -48,7 +58,7 @@ const network: Step<ClaimContext> = {
 };
 
 /**
- * Also the proof that the sandbox is well. A claim writes nothing before its end, so an owner among several servers that slept until here learns only from
+ * Also the proof that the sandbox is well. Most claims write nothing before their end, so an owner among several servers that slept until here learns only from
  * its permit that another one may have handed the sandbox out: then nothing of this user may get into it.
  */
 const init: Step<ClaimContext> = {
@@ -64,8 +74,28 @@ const init: Step<ClaimContext> = {
 };
 
 /**
- * Gives a sandbox of the pool to a user. The store learns of it in one write, at the end: until then a server that dies leaves a sandbox of the pool,
- * which the next server removes. One whose claim has failed is removed, and never waits again.
+ * What a claim does not wait for where the driver's records are far away: the CPU time that the sandbox has used in the pool, and its labels, asked for again
+ * until they are written or the sandbox has ended. The server that adopts it writes them otherwise. Never throws.
+ */
+async function follow({ parts, sandbox, input }: ClaimContext): Promise<void> {
+  const { driver, clock, metering } = parts;
+  const { id, handle, incarnation } = sandbox;
+  const times = driver.cpuTimes([handle]).catch(() => new Map<SandboxId, number>());
+  void times.then((known) => metering?.created(sandbox.record, { cpuUsec: known.get(id) ?? 0 }));
+  for (let waitMs = FIRST_WAIT_MS; incarnation?.signal.aborted === false; waitMs = Math.min(waitMs * 2, MAX_WAIT_MS)) {
+    try {
+      await driver.relabel(handle, driverSpecOf(input.wanted).labels);
+      return;
+    } catch (error) {
+      if (isAppError(error, "not_found")) return;
+      await clock.sleep(waitMs, incarnation.signal).catch(() => {});
+    }
+  }
+}
+
+/**
+ * Gives a sandbox of the pool to a user. The store learns of it in one write, at the end, with another before where the labels are far away: until then a
+ * server that dies leaves a sandbox of the pool, which the next server removes. One whose claim has failed is removed, and never waits again.
  */
 export const claim: Transition<ClaimInput, ClaimContext> = {
   name: "claim",
@@ -75,6 +105,7 @@ export const claim: Transition<ClaimInput, ClaimContext> = {
   onFailure: "remove",
   limitMs: CREATE_MS,
   prepare: (base, input) => ({ ...base, input, template: input.template, from: input.from, cpuUsec: 0 }),
+  intent: (context) => (areFar(context) ? { settings: { ...context.sandbox.record.settings, isHandedOut: true } } : {}),
   steps: [relabel, network, init, startCommand],
   /** The lifetime begins here, as that of any other sandbox. */
   taken({ parts, input: { wanted, from } }) {
@@ -84,8 +115,10 @@ export const claim: Transition<ClaimInput, ClaimContext> = {
     return { owner, teamId, facts, settings, ...lifetime, ...(from && { checkpointId: from.snapshot }) };
   },
   output: recordOf,
-  done({ parts, sandbox, cpuUsec }, took) {
-    parts.metering?.created(sandbox.record, { cpuUsec });
+  done(context, took) {
+    const { parts, sandbox, cpuUsec } = context;
+    if (areFar(context)) void follow(context);
+    else parts.metering?.created(sandbox.record, { cpuUsec });
     parts.events.created(sandbox.record, { template: sandbox.record.facts.alias, warm: true, ...took });
   },
   failed: ({ parts, sandbox }, error) => parts.events.notClaimed(sandbox.id, error),

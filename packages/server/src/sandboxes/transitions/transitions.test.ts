@@ -56,7 +56,7 @@ const commitOf: Ask = (s, id) => asAsked(s.server.engine.run(sandboxOf(s, id), c
 async function memberLike(s: TestServer, id: string) {
   const { record } = sandboxOf(s, id);
   const template = { env: record.facts.templateEnv ?? {} };
-  const kind = kindOf(record, template);
+  const kind = kindOf(record, template, { network: true });
   if (!kind) throw new Error("no kind");
   const member = s.server.engine.add(newMember(kind, Date.now()));
   await s.server.engine.make(member, warm, { template, untilQuiet: async () => {} });

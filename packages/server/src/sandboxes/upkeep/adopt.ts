@@ -1,9 +1,10 @@
 import { isAppError, type LivingState } from "@boxyard/core";
 import type { SandboxDriver, SandboxHandle } from "@boxyard/driver";
-import { isOfOwnPool } from "../../pool-label.ts";
+import { isOfOwnPool, OF_POOL } from "../../pool-label.ts";
 import type { EndCause, SandboxRecord } from "../../store/index.ts";
 import type { Answer, AnswerFor } from "../engine/own-transitions.ts";
 import type { RecordChange } from "../engine/transition.ts";
+import { driverSpecOf } from "../transitions/create.ts";
 import { modeOf } from "../transitions/pause.ts";
 
 const remove = (cause: EndCause): Answer => ({ next: "remove", cause });
@@ -20,6 +21,8 @@ const recover: AnswerFor = async ({ driver, events, policies }, record, handle) 
     if (driver.capabilities.freeze && (status.frozen || wasInterrupted(record))) await driver.thaw(handle);
     // A server that died during a change of the rules leaves other rules than the record's.
     if (driver.capabilities.network) await driver.setNetwork(handle, await policies.of(record));
+    // A server that died after a claim may have left the label of the pool.
+    if (status.labels[OF_POOL] !== undefined && record.owner.kind === "user") await driver.relabel(handle, driverSpecOf(record).labels);
     const change = await resizeAsRecorded(driver, record, handle);
     return { next: "running", address: await driver.address(handle), ...(change && { change }) };
   } catch (error) {
@@ -99,11 +102,12 @@ const removeUnfinished: AnswerFor = async () => remove("unfinished");
 const finishRemoval: AnswerFor = async (_parts, record) => remove(record.reason ?? "unknown");
 
 /**
- * A sandbox of the pool goes on waiting. Not when its claim had begun, which takes the label away first: then its agent may have a user's environment, and
- * nobody else may get it.
+ * A sandbox of the pool goes on waiting. Not when its claim had begun, which takes the label away first, or notes it in the store: then its agent may have a
+ * user's environment, and nobody else may get it.
  */
 const keepWaiting: AnswerFor = async (parts, record, handle) => {
-  const isWaiting = record.state === "running" && handle !== undefined && (await isOfOwnPool(parts.driver, handle));
+  const isWaiting =
+    record.state === "running" && !record.settings.isHandedOut && handle !== undefined && (await isOfOwnPool(parts.driver, handle));
   return isWaiting ? recover(parts, record, handle) : remove("released");
 };
 

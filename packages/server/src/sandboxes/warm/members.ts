@@ -45,19 +45,21 @@ export class Members {
     return this.waiting().filter((member) => member.kind === kind).length;
   }
 
-  /** True when one more of the kind fits. */
-  hasBudgetFor(kind: string): boolean {
+  /** True when one more of the kind fits. `inMaking`: how many of each kind will be added. */
+  hasBudgetFor(kind: string, inMaking: ReadonlyMap<string, number>): boolean {
     const all = [...this.waiting(), ...this.lent];
-    const usedBytes = all.reduce((sum, member) => sum + this.bytesOf(member), 0);
-    return all.length < this.budget.sandboxes && usedBytes + (this.sizes.get(kind) ?? USUAL_BYTES) <= this.budget.memoryBytes;
+    const making = [...inMaking].flatMap(([other, count]) => Array.from({ length: count }, () => this.sizeOf(other)));
+    const usedBytes = [...all.map((member) => this.bytesOf(member)), ...making].reduce((sum, bytes) => sum + bytes, 0);
+    return all.length + making.length < this.budget.sandboxes && usedBytes + this.sizeOf(kind) <= this.budget.memoryBytes;
   }
 
   add(member: Member): void {
-    if (member.memoryBytes !== undefined) this.measured(member.kind, member.memoryBytes);
+    if (member.memoryBytes !== undefined) this.know(member.kind, member.memoryBytes);
     this.members.push(member);
   }
 
-  private measured(kind: string, bytes: number): void {
+  /** What each of the kind takes. */
+  know(kind: string, bytes: number): void {
     this.sizes.delete(kind);
     this.sizes.set(kind, bytes);
     const [oldest] = this.sizes.keys();
@@ -65,7 +67,11 @@ export class Members {
   }
 
   private bytesOf({ kind, memoryBytes }: Member): number {
-    return memoryBytes ?? this.sizes.get(kind) ?? USUAL_BYTES;
+    return memoryBytes ?? this.sizeOf(kind);
+  }
+
+  private sizeOf(kind: string): number {
+    return this.sizes.get(kind) ?? USUAL_BYTES;
   }
 
   /** The oldest of the kind, which waits no more. */

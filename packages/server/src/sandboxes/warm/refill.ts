@@ -13,7 +13,7 @@ export interface RefillParts {
   readonly engine: Engine;
   readonly admission: Pick<Admission, "create">;
   readonly templates: Pick<TemplateSource, "isTagged">;
-  readonly driver: Pick<SandboxDriver, "capacity">;
+  readonly driver: Pick<SandboxDriver, "capacity" | "capabilities">;
   readonly clock: Clock;
   readonly members: Members;
   /** How many of each kind should wait. */
@@ -28,6 +28,8 @@ export interface RefillParts {
 const QUIET_MS = 30;
 /** Longest pause of what is being made, for creates that come meanwhile. */
 const MOST_PAUSE_MS = 1000;
+/** Made at once where other machines make them. */
+const FAR_AT_ONCE = 8;
 /** How long nothing is made after a failure, or after the pool has given way. */
 const BACK_OFF_MS = 30_000;
 const ROUND_MS = 5000;
@@ -43,7 +45,7 @@ interface Known {
   readonly kind?: Kind;
 }
 
-/** Makes the sandboxes that wait, one at a time and while no create is worked on, and removes those that need not or should not wait any more. */
+/** Makes the sandboxes that wait, one at a time and while no create is worked on, but where other machines make them; and removes those that need not or should not wait any more. */
 export class Refill {
   private readonly parts: RefillParts;
   private readonly rounds: Rounds;
@@ -53,6 +55,8 @@ export class Refill {
   private work: Promise<void> | undefined;
   /** Aborts what is being made. */
   private making = new AbortController();
+  /** Of each kind, how many are being made. */
+  private readonly inMaking = new Map<string, number>();
   private creates = 0;
   private quietSince = 0;
   private notBefore = 0;
@@ -86,7 +90,10 @@ export class Refill {
 
   /** What sandboxes of a kind are made from, as the last create had it. */
   know(kind: Kind): void {
-    if (this.isCurrent(kind.record)) this.kinds.set(kind.key, { build: kind.record, kind });
+    if (!this.isCurrent(kind.record)) return;
+    this.kinds.set(kind.key, { build: kind.record, kind });
+    const { driver, members } = this.parts;
+    if (driver.capabilities.setsMemoryAside) members.know(kind.key, kind.record.facts.resources.memoryBytes);
   }
 
   /** A sandbox of another server waits, of this kind. */
@@ -132,7 +139,8 @@ export class Refill {
     this.making = new AbortController();
     const { signal } = this.making;
     // As the server: the caller of the create that has just ended makes nothing more.
-    this.work = actAs(SERVER, () => this.fill(signal)).finally(() => {
+    const makers = Array.from({ length: this.isFar ? FAR_AT_ONCE : 1 }, () => actAs(SERVER, () => this.fill(signal)));
+    this.work = Promise.all(makers).then(() => {
       this.work = undefined;
     });
   }
@@ -140,7 +148,9 @@ export class Refill {
   private next(): Kind | undefined {
     const { members, wanted } = this.parts;
     const isShort = ([key, count]: [string, number]) =>
-      this.kinds.get(key)?.kind !== undefined && members.countOf(key) < count && members.hasBudgetFor(key);
+      this.kinds.get(key)?.kind !== undefined &&
+      members.countOf(key) + (this.inMaking.get(key) ?? 0) < count &&
+      members.hasBudgetFor(key, this.inMaking);
     const [key] = [...wanted()].find(isShort) ?? [];
     return key === undefined ? undefined : this.kinds.get(key)?.kind;
   }
@@ -149,16 +159,29 @@ export class Refill {
   private async fill(signal: AbortSignal): Promise<void> {
     try {
       for (;;) {
-        await this.untilQuiet(signal);
+        if (!this.isFar) await this.untilQuiet(signal);
+        if (!(await this.hasRoom(LEAST_FREE.toMake))) return;
         const kind = this.next();
-        if (!kind || !(await this.hasRoom(LEAST_FREE.toMake))) return;
-        await this.make(kind, signal);
+        if (!kind || signal.aborted) return;
+        this.count(kind.key, 1);
+        await this.make(kind, signal).finally(() => this.count(kind.key, -1));
         this.quietSince = this.parts.clock.monotonic();
       }
     } catch {
       // The log has the error of the transition.
       this.backOff();
     }
+  }
+
+  /** Whether other machines make the sandboxes: that takes nothing from the creates that are worked on. */
+  private get isFar(): boolean {
+    return this.parts.driver.capabilities.relabel === "remote";
+  }
+
+  private count(key: string, more: number): void {
+    const count = (this.inMaking.get(key) ?? 0) + more;
+    if (count > 0) this.inMaking.set(key, count);
+    else this.inMaking.delete(key);
   }
 
   private backOff(): void {
@@ -183,13 +206,13 @@ export class Refill {
   }
 
   private async make(kind: Kind, signal: AbortSignal): Promise<void> {
-    const { engine, admission, clock, members, forget } = this.parts;
+    const { engine, admission, clock, driver, members, forget } = this.parts;
     await admission.create(newMember(kind, clock.now()), signal, async (record) => {
       const sandbox = engine.add(record);
       this.made.add(sandbox);
-      const untilQuiet = (stop: AbortSignal) => this.untilQuiet(stop, MOST_PAUSE_MS);
+      const untilQuiet = async (stop: AbortSignal) => (this.isFar ? undefined : this.untilQuiet(stop, MOST_PAUSE_MS));
       const key = keyOf(await engine.make(sandbox, warm, { template: kind.template, untilQuiet }, { signal }));
-      const memoryBytes = await memoryOf(sandbox);
+      const memoryBytes = driver.capabilities.setsMemoryAside ? record.facts.resources.memoryBytes : await memoryOf(sandbox);
       members.add({ kind: key, sandbox, ...(memoryBytes !== undefined && { memoryBytes }) });
       // The image of the template could not be started from, so this one booted: creates do not ask for the kind any more.
       if (key !== kind.key) forget(kind.key);

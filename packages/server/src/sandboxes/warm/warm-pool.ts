@@ -1,6 +1,6 @@
 import { atOnce, type Clock } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
-import type { SandboxRecord, Store } from "../../store/index.ts";
+import { resourcesOf, type SandboxRecord, type Store } from "../../store/index.ts";
 import type { Admission } from "../create/admission.ts";
 import type { Reserved } from "../create/maker.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -47,7 +47,7 @@ export class WarmPool {
 
   constructor(parts: WarmPoolParts, budget: WarmBudget) {
     this.parts = parts;
-    this.isOn = budget.sandboxes > 0 && parts.driver.capabilities.relabel;
+    this.isOn = budget.sandboxes > 0 && parts.driver.capabilities.relabel !== "none";
     this.demand = new Demand(budget.sandboxes);
     this.members = new Members(parts, budget);
     const wanted = () => this.demand.wanted(parts.clock.monotonic());
@@ -69,7 +69,7 @@ export class WarmPool {
 
   /** Takes in the sandboxes of the pool that this server has adopted, some of them late: as many are expected to be asked for. */
   private async takeIn(): Promise<void> {
-    const { engine, store, clock } = this.parts;
+    const { engine, store, clock, driver } = this.parts;
     const isNew = (sandbox: Sandbox) => isAdopted(sandbox) && !this.refill.hasMade(sandbox) && !this.members.has(sandbox);
     if (!engine.sandboxes.all().some(isNew)) return;
     // The undo of a create that a dead server has left removes the sandbox that it began with, if that is a user's by then.
@@ -77,7 +77,8 @@ export class WarmPool {
     for (const sandbox of engine.sandboxes.all()) {
       if (!isNew(sandbox) || unfinished.has(sandbox.id)) continue;
       const kind = keyOf(sandbox.record);
-      this.members.add({ kind, sandbox });
+      const { memoryBytes } = resourcesOf(sandbox.record);
+      this.members.add({ kind, sandbox, ...(driver.capabilities.setsMemoryAside && { memoryBytes }) });
       this.demand.note(kind, clock.monotonic());
       this.refill.found(kind, sandbox.record);
     }
@@ -94,16 +95,20 @@ export class WarmPool {
     return this.refill.pause();
   }
 
+  private kindOf(wanted: SandboxRecord, template: CreateTemplate) {
+    return this.isOn ? kindOf(wanted, template, this.parts.driver.capabilities) : undefined;
+  }
+
   /** A waiting sandbox that can become what is wanted. It is the caller's until `giveBack`. */
   reserve(wanted: SandboxRecord, template: CreateTemplate): Reserved | undefined {
-    const kind = this.isOn ? kindOf(wanted, template) : undefined;
+    const kind = this.kindOf(wanted, template);
     const member = kind && this.members.take(kind.key);
     return member && this.reserved(member);
   }
 
   /** A create has succeeded; the next ones of its kind may find a sandbox that waits. */
   used(wanted: SandboxRecord, template: CreateTemplate): void {
-    const kind = this.isOn ? kindOf(wanted, template) : undefined;
+    const kind = this.kindOf(wanted, template);
     if (!kind) return;
     this.demand.note(kind.key, this.parts.clock.monotonic());
     this.refill.know(kind);
@@ -136,6 +141,7 @@ export class WarmPool {
     let isKept = true;
     return {
       id: sandbox.id,
+      hasRoom: this.parts.driver.capabilities.setsMemoryAside,
       claim: async (wanted, template, signal) => {
         isKept = false;
         let isReady = false;
