@@ -99,7 +99,7 @@ export class PodsServer {
   private writeTemplate(): void {
     mkdirSync(join(this.dataDir, "templates"));
     const image = { digest: SMALL, layers: [SMALL] };
-    const limits = { cpuCount: 1, memoryMB: 64, diskMB: 512 };
+    const limits = { cpuCount: 1, memoryMB: 128, diskMB: 512 };
     const template = { version: 1, name: "base", ...limits, env: {}, user: "user", workdir: "/home/user", image };
     writeFileSync(join(this.dataDir, "templates/base.json"), JSON.stringify(template));
   }

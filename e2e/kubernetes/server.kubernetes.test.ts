@@ -88,9 +88,9 @@ test(
   async () => {
     const sandbox = await Sandbox.create(server.options);
     const limits = async () => JSON.parse(await sandbox.files.read("/.boxyard/host/limits.json", { user: "root" })).memoryBytes / 2 ** 20;
-    expect(await limits()).toBe(64);
-    await sandbox.resize({ memoryMB: 96, cpuCount: 2 });
-    await eventually("the file has the new limit", async () => (await limits()) === 96, { withinMs: 90_000 });
+    expect(await limits()).toBe(128);
+    await sandbox.resize({ memoryMB: 192, cpuCount: 2 });
+    await eventually("the file has the new limit", async () => (await limits()) === 192, { withinMs: 90_000 });
     expect((await sandbox.commands.run("echo on")).stdout).toBe("on\n");
     await sandbox.kill();
   },
