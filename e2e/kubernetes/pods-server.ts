@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, type ServerProcess, startServer } from "@boxyard/testkit";
+import { clusterDirectory, environment } from "./config.ts";
 
 const SMALL = `sha256:${"5".repeat(64)}`;
 const RIGHTS = "/apis/rbac.authorization.k8s.io/v1";
 
-/** Where the cluster of `./boxyard test kubernetes` is. */
-const cluster = process.env.BOXYARD_TEST_CLUSTER ?? "";
+const cluster = clusterDirectory();
 
 /** Calls the API server as the cluster's administrator. */
 export async function asAdministrator<T>(method: string, path: string, body?: object): Promise<T> {
@@ -48,7 +48,7 @@ export class PodsServer {
 
   get env() {
     return {
-      ...process.env,
+      ...environment(),
       BOXYARD_DATA: this.dataDir,
       BOXYARD_LISTEN: "127.0.0.1:0",
       BOXYARD_DRIVER: "kubernetes",

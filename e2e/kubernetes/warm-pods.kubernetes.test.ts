@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Sandbox } from "@boxyard/sdk";
 import { eventually } from "@boxyard/testkit";
+import { podsAtOnce } from "./config.ts";
 import { asAdministrator, PodsServer } from "./pods-server.ts";
 
 /*
@@ -9,8 +10,7 @@ import { asAdministrator, PodsServer } from "./pods-server.ts";
  */
 
 const LIMIT_MS = 600_000;
-/** Claimed at once. */
-const PODS = Number(process.env.BOXYARD_TEST_PODS ?? 4);
+const PODS = podsAtOnce();
 
 let server: PodsServer;
 

@@ -1,8 +1,8 @@
 import { AppError, type Clock, within } from "@boxyard/core";
 import type { Capacity } from "@boxyard/driver";
 import type { KubeApi } from "./api/client.ts";
-import { Follow } from "./api/follow.ts";
 import type { DriverLogger } from "./config.ts";
+import { Follow } from "./follow.ts";
 import { quantity } from "./quantity.ts";
 
 interface Node {
@@ -34,7 +34,7 @@ interface Room {
 const PROCESSES_OF_POD = 256;
 /** Milliseconds until the first account, after which the cluster counts as away. */
 const FIRST_MS = 10_000;
-/** Milliseconds in which the watch tells of a pod that this server has made. */
+/** Milliseconds within which the watch reports a pod that this server has made. */
 const SEEN_MS = 10_000;
 
 /**

@@ -1,7 +1,7 @@
 import { AppError, type Clock } from "@boxyard/core";
 import type { KubeApi } from "./api/client.ts";
-import { Follow, listAll } from "./api/follow.ts";
 import type { DriverLogger } from "./config.ts";
+import { Follow, listAll } from "./follow.ts";
 import type { Pod } from "./pod.ts";
 
 type Listener = (pod: Pod | undefined) => void;

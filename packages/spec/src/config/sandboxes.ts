@@ -51,7 +51,8 @@ export const SANDBOX_SETTINGS = [
     form: "size, such as 512M",
     usedBy: "server",
     default: "512M",
-    meaning: "Memory that these sandboxes may use together; pods count with their whole limits. They also end when less than a sixteenth of the memory for sandboxes is free.",
+    meaning:
+      "Memory that these sandboxes may use together; pods count with their whole limits. They also end when less than a sixteenth of the memory for sandboxes is free.",
   },
   {
     name: "BOXYARD_MAX_CREATES",

@@ -1,6 +1,6 @@
 import type { Clock } from "@boxyard/core";
-import type { DriverLogger } from "../config.ts";
-import type { KubeApi } from "./client.ts";
+import type { KubeApi } from "./api/client.ts";
+import type { DriverLogger } from "./config.ts";
 
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
