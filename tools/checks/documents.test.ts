@@ -28,7 +28,7 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   "docs/keep-data.md sh": ["e2e/sdk/keep-data.test.ts"],
   "docs/keep-data.md text": ["e2e/sdk/keep-data.test.ts"],
   "docs/keep-data.md ts": ["e2e/sdk/keep-data.test.ts"],
-  "docs/kubernetes.md yaml": ["e2e/kubernetes/server.kubernetes.test.ts", "packages/driver-kubernetes/src/rights.test.ts"],
+  "docs/kubernetes.md yaml": ["e2e/kubernetes/pods-server.ts", "packages/driver-kubernetes/src/rights.test.ts"],
   "docs/mcp.md sh": ["e2e/mcp/stdio.test.ts"],
   "docs/production.md caddyfile": ["e2e/support/fronts.ts"],
   "docs/production.md nginx": ["e2e/support/fronts.ts"],
