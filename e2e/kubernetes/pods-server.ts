@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, type ServerProcess, startServer } from "@boxyard/testkit";
@@ -19,6 +19,21 @@ export async function asAdministrator<T>(method: string, path: string, body?: ob
   } as RequestInit);
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;
+}
+
+/** The process of the cluster's API server. */
+export function apiServer(): { readonly pid: number } {
+  const isIt = (pid: string) => {
+    try {
+      const argv = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+      return argv[1] === "kube-apiserver" && argv.includes(`--client-ca-file=${join(cluster, "pki/ca.crt")}`);
+    } catch {
+      return false;
+    }
+  };
+  const pid = readdirSync("/proc").find((name) => /^\d+$/.test(name) && isIt(name));
+  if (pid === undefined) throw new Error("there is no API server");
+  return { pid: Number(pid) };
 }
 
 interface Named {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Sandbox } from "@boxyard/sdk";
 import { eventually } from "@boxyard/testkit";
 import { podsAtOnce } from "./config.ts";
-import { asAdministrator, PodsServer } from "./pods-server.ts";
+import { apiServer, asAdministrator, PodsServer } from "./pods-server.ts";
 
 /*
  * Pods that wait for creates, on the cluster of `./boxyard test kubernetes`. `BOXYARD_TEST_PODS=100 ./boxyard test kubernetes/warm-pods` measures many of
@@ -28,7 +28,7 @@ async function createMany(count: number): Promise<{ readonly made: Sandbox[]; re
   const made = await Promise.all(
     Array.from({ length: count }, async () => {
       const startedAt = performance.now();
-      const sandbox = await Sandbox.create(server.options);
+      const sandbox = await Sandbox.create({ ...server.options, requestTimeoutMs: LIMIT_MS });
       times.push(performance.now() - startedAt);
       return sandbox;
     }),
@@ -48,12 +48,16 @@ async function labelsOf(id: string): Promise<Readonly<Record<string, string>>> {
   return JSON.parse(metadata.annotations["boxyard.dev/spec"] ?? "").labels;
 }
 
-/** Bursts of creates, until as many wait as are claimed at once. */
+/** What a burst has more than wait: it counts as one while its creates end within ten seconds of each other. */
+const MORE = 8;
+
+/** Bursts of creates, each a little larger than what waits, until as many wait as are claimed at once. */
 async function fill(): Promise<void> {
-  for (;;) {
-    await killAll((await createMany(PODS)).made);
-    const full = eventually("the pool is full", async () => (await waiting()) >= PODS, { withinMs: 60_000 });
-    if (await full.catch(() => false)) return;
+  for (let wanted = 0; wanted < PODS; ) {
+    wanted = Math.min(PODS, (await waiting()) + MORE);
+    await killAll((await createMany(wanted)).made);
+    const enough = async () => (await waiting()) >= wanted;
+    if (!(await eventually("as many wait", enough, { withinMs: 120_000 }).catch(() => false))) wanted = 0;
   }
 }
 
@@ -81,6 +85,28 @@ test(
     }
     single.sort((a, b) => a - b);
     console.log(`claims one by one: p50 ${Math.round(single[Math.floor(single.length / 2)] ?? 0)} ms`);
+  },
+  LIMIT_MS,
+);
+
+test(
+  "a claim needs no API server: with it stopped, one is answered, and the labels follow when it goes on",
+  async () => {
+    await eventually("one waits", async () => (await waiting()) > 0, { withinMs: 60_000 });
+    const before = await claims();
+    const { pid } = apiServer();
+    process.kill(pid, "SIGSTOP");
+    let sandbox: Sandbox;
+    try {
+      sandbox = await Sandbox.create(server.options);
+      expect((await sandbox.commands.run("echo on")).stdout).toBe("on\n");
+    } finally {
+      process.kill(pid, "SIGCONT");
+    }
+    expect(await claims()).toBe(before + 1);
+    const { sandboxId } = sandbox;
+    await eventually("the labels follow", async () => (await labelsOf(sandboxId)).pool === undefined, { withinMs: 60_000 });
+    await sandbox.kill();
   },
   LIMIT_MS,
 );

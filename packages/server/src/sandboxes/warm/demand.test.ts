@@ -53,3 +53,13 @@ test("a pool that may have nothing wants nothing", () => {
   demand.note("a", 0);
   expect(wantedOf(demand, 0)).toEqual({});
 });
+
+test("creates that take long are a burst if they were asked for at once", () => {
+  const demand = new Demand(16);
+  for (let n = 1; n <= 5; n++) demand.note("a", n * 9_000, 0);
+  expect(wantedOf(demand, 45_000)).toEqual({ a: 5 });
+  // Asked for later: the next burst.
+  demand.note("a", 50_000, 49_000);
+  expect(wantedOf(demand, 50_000)).toEqual({ a: 5 });
+  expect(wantedOf(demand, 106_000)).toEqual({ a: 2 });
+});

@@ -8,7 +8,7 @@ const FORGET_MS = 600_000;
 const MOST_KINDS = 64;
 
 interface Asked {
-  /** Times of the creates of the last burst, the newest last. */
+  /** When the creates of the last burst were asked for. */
   recent: number[];
   /** The largest burst, as it is expected again at `peakAt`. */
   peak: number;
@@ -27,10 +27,10 @@ export class Demand {
     this.most = most;
   }
 
-  /** A create of this kind has succeeded. */
-  note(kind: string, now: number): void {
+  /** A create of this kind has succeeded, which was asked for at `askedAt`: creates that take long are a burst if they were asked for at once. */
+  note(kind: string, now: number, askedAt = now): void {
     const { recent = [], peak = 0, peakAt = now } = this.kinds.get(kind) ?? {};
-    const burst = [...recent.filter((at) => now - at < BURST_MS), now].slice(-this.most);
+    const burst = [...recent.filter((at) => askedAt - at < BURST_MS), askedAt].slice(-this.most);
     const left = decayed(peak, now - peakAt);
     const isLarger = burst.length >= left;
     this.kinds.delete(kind);

@@ -110,7 +110,9 @@ export class WarmPool {
   used(wanted: SandboxRecord, template: CreateTemplate): void {
     const kind = this.kindOf(wanted, template);
     if (!kind) return;
-    this.demand.note(kind.key, this.parts.clock.monotonic());
+    const { clock } = this.parts;
+    const now = clock.monotonic();
+    this.demand.note(kind.key, now, now - Math.max(0, clock.now() - wanted.createdAt));
     this.refill.know(kind);
   }
 
