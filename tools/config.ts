@@ -45,10 +45,14 @@ const WITHOUT_POOL = { BOXYARD_WARM_SANDBOXES: "0" };
 
 /**
  * The same, with everything that the children of a test run leave in a temporary directory kept in this one, and there a pool and the
- * bundles of the programs, which test files share.
+ * bundles of the programs, which test files share. `memory`: the directory for what is better kept in memory.
  */
-export function withTemporaryDirectory(config: ToolsConfig, path: string): ToolsConfig {
-  const shared = { BOXYARD_TEST_POOL: join(path, "prepared-pool"), BOXYARD_TEST_BUNDLES: join(path, "bundles") };
+export function withTemporaryDirectory(config: ToolsConfig, path: string, memory = path): ToolsConfig {
+  const shared = {
+    BOXYARD_TEST_POOL: join(path, "prepared-pool"),
+    BOXYARD_TEST_BUNDLES: join(path, "bundles"),
+    BOXYARD_TEST_MEMORY: memory,
+  };
   return { ...config, env: { ...WITHOUT_POOL, ...config.env, TMPDIR: path, TMUX_TMPDIR: path, ...shared } };
 }
 

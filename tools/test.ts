@@ -3,7 +3,7 @@
  * The last line is always `N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
  */
 import { rmSync } from "node:fs";
-import { compareSnapshots, type Snapshot, takeSnapshot } from "@boxyard/testkit";
+import { compareSnapshots, roomInMemory, type Snapshot, takeSnapshot } from "@boxyard/testkit";
 import { readConfig, type ToolsConfig, testDataDirs, withSeconds, withTemporaryDirectory } from "./config.ts";
 import { Lanes } from "./lib/lanes.ts";
 import { removeLeftovers } from "./lib/leftovers.ts";
@@ -39,12 +39,14 @@ async function main(argv: readonly string[]): Promise<number> {
     ))
       console.log(`  ${line}`);
   }
-  sweepTemporaryDirectories();
+  const inMemory = roomInMemory();
+  for (const parent of [undefined, inMemory]) sweepTemporaryDirectories(parent);
   const temporary = makeTemporaryDirectory();
+  const memory = inMemory === undefined ? temporary : makeTemporaryDirectory(inMemory);
   try {
-    return await runSuites(chosen, options, withTemporaryDirectory(config, temporary));
+    return await runSuites(chosen, options, withTemporaryDirectory(config, temporary, memory));
   } finally {
-    rmSync(temporary, { recursive: true, force: true });
+    for (const path of [temporary, memory]) rmSync(path, { recursive: true, force: true });
   }
 }
 

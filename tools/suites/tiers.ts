@@ -34,10 +34,11 @@ export const TIERS: readonly TierRow[] = [
   { suite: "contract", tiers: EVERY, seconds: 25, because: "what is tried on fakes holds on the real drivers and stores" },
   {
     suite: "unit",
-    files: /^packages\/(cli\/src\/(cli|help)|sdk\/src\/(sdk|publish\/built-package))\./,
+    files:
+      /^packages\/(agent\/src\/http\/java-store|cli\/src\/(cli|help|template\/template)|sdk\/src\/(sdk|publish\/built-package)|server\/src\/store\/rotate-key)\./,
     tiers: FULL,
     seconds: 30,
-    because: "they start the command for each case, or build the package",
+    because: "they start a program for each case (the command, a JDK, a server that is killed), or build the package",
   },
   { suite: "unit", tiers: EVERY, seconds: 80, because: "every part by itself; with one fault at each step of each transition" },
   {

@@ -15,6 +15,8 @@ export interface TestConfig {
   readonly faultFile: string | undefined;
   /** Directory of the programs' bundles, which `./boxyard test` makes; undefined: tests start the sources. */
   readonly bundles: string | undefined;
+  /** Directory of this run for temporary files in memory; undefined outside of `./boxyard test`. */
+  readonly memory: string | undefined;
   /** Directory for the pictures that tests of the dashboard take. */
   readonly pictures: string;
   /** The environment that children inherit. */
@@ -34,6 +36,7 @@ export function readTestConfig(env: Readonly<Record<string, string | undefined>>
     installedDataDir: env.BOXYARD_TEST_INSTALLED || undefined,
     faultFile: env.BOXYARD_TEST_FAULT_FILE || undefined,
     bundles: env.BOXYARD_TEST_BUNDLES || undefined,
+    memory: env.BOXYARD_TEST_MEMORY || undefined,
     pictures: env.BOXYARD_SCREENSHOTS || join(env.TMPDIR || "/tmp", "boxyard-screenshots"),
     env,
   };

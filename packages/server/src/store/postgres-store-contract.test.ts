@@ -17,9 +17,22 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => postgres?.[Symbol.asyncDispose]());
 
+let empty: string | undefined;
+
+/** A database with the newest schema and no rows: the schema is made once, and copied for each test. */
+async function emptyStore(): Promise<string> {
+  if (empty === undefined) {
+    const url = await postgres.database();
+    await (await SqlStore.open({ url }, "")).close();
+    empty = url;
+  }
+  return postgres.database(empty);
+}
+
 storeContract("PostgreSQL", async () => {
-  const url = await postgres.database();
-  return { open: (node, clock) => SqlStore.open({ url }, node, new Sealer(new Uint8Array(32)), clock), remove: async () => {} };
+  const url = await emptyStore();
+  const sealer = new Sealer(new Uint8Array(32));
+  return { open: (node, clock) => SqlStore.open({ url }, node, sealer, clock), remove: () => postgres.remove(url) };
 });
 
 test("finds the snapshots of a database from before there were checkpoints", async () => {
