@@ -9,14 +9,16 @@ import { apiServer, asAdministrator, PodsServer } from "./pods-server.ts";
  * them: the figures are in the output, and in docs/performance.md.
  */
 
-const LIMIT_MS = 600_000;
 const PODS = podsAtOnce();
+const LIMIT_MS = Math.max(180_000, PODS * 15_000);
 
 let server: PodsServer;
 
 beforeAll(async () => {
+  // Many on a small machine, which is what these pods share.
+  const small = { BOXYARD_KUBERNETES_CPU_REQUEST: "0.01" };
   const creates = { BOXYARD_MAX_CREATES: "32", BOXYARD_TEAM_LIMITS: "sandboxes=1000,createsPerMinute=100000,cpus=10000,memoryMB=1000000" };
-  server = await PodsServer.start("warm", { BOXYARD_WARM_SANDBOXES: String(PODS), BOXYARD_WARM_MEMORY: "64G", ...creates });
+  server = await PodsServer.start("warm", { BOXYARD_WARM_SANDBOXES: String(PODS), BOXYARD_WARM_MEMORY: "64G", ...small, ...creates });
 }, LIMIT_MS);
 afterAll(() => server?.stop(), LIMIT_MS);
 
@@ -48,16 +50,18 @@ async function labelsOf(id: string): Promise<Readonly<Record<string, string>>> {
   return JSON.parse(metadata.annotations["boxyard.dev/spec"] ?? "").labels;
 }
 
-/** What a burst has more than wait: it counts as one while its creates end within ten seconds of each other. */
-const MORE = 8;
+/** How many more than wait a burst asks for. */
+const MORE = Math.max(8, Math.ceil(PODS / 3));
 
 /** Bursts of creates, each a little larger than what waits, until as many wait as are claimed at once. */
 async function fill(): Promise<void> {
   for (let wanted = 0; wanted < PODS; ) {
     wanted = Math.min(PODS, (await waiting()) + MORE);
-    await killAll((await createMany(wanted)).made);
+    // On a busy machine some start too late: a burst is those that did not.
+    const made = await Promise.allSettled(Array.from({ length: wanted }, () => createMany(1)));
+    await killAll(made.flatMap((one) => (one.status === "fulfilled" ? one.value.made : [])));
     const enough = async () => (await waiting()) >= wanted;
-    if (!(await eventually("as many wait", enough, { withinMs: 120_000 }).catch(() => false))) wanted = 0;
+    if (!(await eventually("as many wait", enough, { withinMs: 240_000 }).catch(() => false))) wanted = 0;
   }
 }
 

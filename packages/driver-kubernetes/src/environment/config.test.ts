@@ -29,7 +29,14 @@ test("defaults, and the access of the kubeconfig's current context", () => {
     token: "a-token",
   });
   expect(imageOf(digest)).toBe(`registry.example/boxyard@${digest}`);
-  expect(rest).toEqual({ namespace: "boxyard", instance: "boxyard", guestImage: "guest:1", pullPolicy: "IfNotPresent", hostUsers: false });
+  expect(rest).toEqual({
+    namespace: "boxyard",
+    instance: "boxyard",
+    guestImage: "guest:1",
+    pullPolicy: "IfNotPresent",
+    hostUsers: false,
+    cpuRequest: 0.1,
+  });
 });
 
 test.each([
@@ -39,6 +46,7 @@ test.each([
   ["BOXYARD_KUBERNETES_NAMESPACE", "No Label"],
   ["BOXYARD_KUBERNETES_PULL_POLICY", "Sometimes"],
   ["BOXYARD_KUBERNETES_HOST_USERS", "maybe"],
+  ["BOXYARD_KUBERNETES_CPU_REQUEST", "2"],
   ["BOXYARD_KUBECONFIG", ""],
 ])("%s='%s' is refused by name", (name, value) => {
   expect(() => readClusterConfig({ ...env, [name]: value })).toThrow(name);

@@ -27,6 +27,7 @@ export function readClusterConfig(env: Environment = process.env): FromEnvironme
     guestImage,
     pullPolicy: oneOf(env, "BOXYARD_KUBERNETES_PULL_POLICY", PULL_POLICIES, "IfNotPresent"),
     hostUsers: oneOf(env, "BOXYARD_KUBERNETES_HOST_USERS", ["on", "off"], "off") === "on",
+    cpuRequest: partOf(env, "BOXYARD_KUBERNETES_CPU_REQUEST", 0.1),
     ...(pullSecrets.length > 0 && { pullSecrets }),
     ...(env.BOXYARD_KUBERNETES_RUNTIME_CLASS && { runtimeClass: env.BOXYARD_KUBERNETES_RUNTIME_CLASS }),
   };
@@ -42,6 +43,12 @@ function labelOf(env: Environment, name: string): string {
   const value = env[name] || "boxyard";
   if (LABEL.test(value)) return value;
   throw wrong(name, `'${value}' is not a DNS label of at most 42 characters`);
+}
+
+function partOf(env: Environment, name: string, standard: number): number {
+  const value = Number(env[name] || standard);
+  if (value > 0 && value <= 1) return value;
+  throw wrong(name, `'${env[name]}' is not a number above 0 and at most 1`);
 }
 
 function oneOf<T extends string>(env: Environment, name: string, values: readonly T[], standard: T): T {

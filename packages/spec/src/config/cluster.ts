@@ -74,4 +74,12 @@ export const CLUSTER_SETTINGS = [
     meaning:
       "on: pods have no user namespace, for nodes that have none; root of a sandbox is root of its node then, confined by capabilities and seccomp only.",
   },
+  {
+    name: "BOXYARD_KUBERNETES_CPU_REQUEST",
+    form: "number",
+    usedBy: "server",
+    default: "0.1",
+    meaning:
+      "The part of a sandbox's CPU that its node sets aside, above 0 and at most 1: with 0.1, a node of 16 cores takes 80 sandboxes of 2 cores at most. Memory is set aside whole.",
+  },
 ] as const satisfies readonly Setting[];
