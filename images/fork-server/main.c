@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "fork-server.h"
+#include "lazy.h"
 
 enum {
   MAX_CHILDREN = 1024,
@@ -245,7 +246,8 @@ static int prepare(void) {
   return notices == MAP_FAILED ? -1 : 0;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+  if (count == 3 && strcmp(arguments[1], "lazy-memory") == 0) return lazy_memory(arguments[2]);
   static struct pollfd watched[MAX_CHILDREN + 2];
   static size_t places[MAX_CHILDREN + 2];
   if (prepare()) return 1;

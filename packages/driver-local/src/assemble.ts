@@ -131,6 +131,7 @@ export function assembleDriver(
     criuLimitMs: config.criuLimitMs ?? CRIU_LIMIT_MS,
     criuScript: paths.criuScript,
     roomForMemory: new RoomForMemory(storage),
+    lazyMemory: { isOff: false },
     guestDirectory,
     clock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,

@@ -18,6 +18,7 @@ import { checkFitsAgain } from "./fits-again.ts";
 import { checkInFlight } from "./in-flight.ts";
 import { restartPolls } from "./interrupted-polls.ts";
 import { addKernelFacts, addRunDirectory } from "./kernel-facts.ts";
+import { allBrought } from "./lazy-memory.ts";
 import { externalMounts, mountinfoOf, volumeOf } from "./mounts.ts";
 import { isBelow, mendOpenFiles } from "./open-files.ts";
 import { checkLocksIn } from "./posix-locks.ts";
@@ -76,6 +77,7 @@ export async function dumpMemory(
 ): Promise<Found> {
   const { criu } = parts;
   if (!criu) throw noCriu();
+  await allBrought(parts, record.sandboxId, limitFor(parts.criuLimitMs, record.resources.memoryBytes));
   const cgroup = cgroupOf(parts, record.sandboxId);
   // Again, because the sandbox may hold more memory by now.
   takeRoom(parts, record, room);

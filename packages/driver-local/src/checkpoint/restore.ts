@@ -14,6 +14,7 @@ import { VolumeFiles } from "../user-volumes/volume-files.ts";
 import { cgroupRootOptions } from "./cgroup-roots.ts";
 import { COMMON_OPTIONS, noCriu } from "./dump.ts";
 import { addKernelFacts, addRunDirectory, CRIU_RUN_DIRECTORY, keepKernelFacts } from "./kernel-facts.ts";
+import { addLazyImages, beginLazy, bringLater, type LazyRestore, removeLazyImages } from "./lazy-memory.ts";
 import { sourcePath, volumeOf } from "./mounts.ts";
 import { moveSockets, OPEN_FILES } from "./open-files.ts";
 import { posixLocksIn } from "./posix-locks.ts";
@@ -69,7 +70,9 @@ export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecor
   let init: number | undefined;
   const places = { ...AT, cgroup: cgroupOf(parts, record.sandboxId) };
   const locks = canSetLocks ? posixLocksIn(restore.images) : [];
-  await runCriu({
+  // A trial has to read all of the image.
+  const lazy = restore.isTrial ? undefined : beginLazy(parts, restore.images, restore.work);
+  const ended = runCriu({
     criu,
     forkServer: parts.forkServer,
     server: parts.cgroups.name,
@@ -77,20 +80,23 @@ export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecor
     log: join(restore.work, "restore.log"),
     verb: "restore",
     limitMs: limitFor(parts.criuLimitMs, record.resources.memoryBytes),
-    prepare: (program) => addStage(program, parts, record, restore),
+    prepare: (program) => addStage(program, parts, record, restore, lazy),
     args: [
       ...["restore", "--images-dir", AT.images, "--work-dir", restore.work, "--root", AT.root, "--restore-detached"],
       ...COMMON_OPTIONS,
       ...(restore.uidBaseOfImages === undefined ? [] : cgroupRootOptions(parts.cgroups, places.cgroup.pathInside)),
       ...restore.mounts.flatMap(({ target, source }) => ["--external", `mnt[${target}]:${sourcePath(source, places)}`]),
     ],
-    moments: ["post-setup-namespaces", ...(locks.length > 0 ? ["post-restore" as const] : []), "pre-resume"],
+    moments: ["post-setup-namespaces", ...(locks.length > 0 || lazy ? ["post-restore" as const] : []), "pre-resume"],
     async at(moment, pid) {
       if (moment === "post-setup-namespaces") return restore.plugIn(pid);
       if (moment === "post-restore") {
-        await parts.observer.before?.(SET_LOCKS);
-        await setLocks(locks, { forkServer: parts.forkServer, processes: places.cgroup.processes(), limitMs: parts.criuLimitMs });
-        await parts.observer.after?.(SET_LOCKS);
+        if (locks.length > 0) {
+          await parts.observer.before?.(SET_LOCKS);
+          await setLocks(locks, { forkServer: parts.forkServer, processes: places.cgroup.processes(), limitMs: parts.criuLimitMs });
+          await parts.observer.after?.(SET_LOCKS);
+        }
+        if (lazy) await bringLater(parts, record.sandboxId, lazy);
         return;
       }
       keepKernelFacts(parts, pid);
@@ -98,11 +104,18 @@ export async function restoreMemory(parts: LocalParts, record: LocalSandboxRecor
       init = pid;
     },
   });
+  await ended.finally(() => lazy && removeLazyImages(lazy));
   if (init === undefined) throw new AppError("internal", "CRIU has restored nothing", { reason: "restore_failed" });
   return init;
 }
 
-function addStage(program: ChildProgram, parts: LocalParts, record: LocalSandboxRecord, from: Restore): void {
+function addStage(
+  program: ChildProgram,
+  parts: LocalParts,
+  record: LocalSandboxRecord,
+  from: Restore,
+  lazy: LazyRestore | undefined,
+): void {
   if (from.isTrial) program.call("setpriority", [PRIO_PROCESS, 0, LEAST_NICE]);
   addRunDirectory(program);
   for (const directory of Object.values(AT)) program.call("mkdirat", [AT_FDCWD, directory, DIRECTORY], directory);
@@ -119,6 +132,7 @@ function addStage(program: ChildProgram, parts: LocalParts, record: LocalSandbox
   };
   addOverlay(program, overlay, AT.root);
   bindReadOnly(program, from.images, AT.images);
+  if (lazy) addLazyImages(program, lazy, AT.images);
   if (from.uidBaseOfImages !== undefined) addRebased(program, from, { from: from.uidBaseOfImages, to: record.uidBase });
   addMovedSockets(program, from, record.lease.address);
   addGuest(program, { ...overlay, guest: from.guest }, AT.guest);

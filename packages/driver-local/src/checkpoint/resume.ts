@@ -15,6 +15,7 @@ import { network } from "../steps/network.ts";
 import { start } from "../steps/start.ts";
 import { isStillFrozen } from "./frozen.ts";
 import { changeNames } from "./hosts.ts";
+import { forgetLost, LAZY_FAILED } from "./lazy-memory.ts";
 import { freeSandbox, generationsOf, notPaused } from "./pause.ts";
 import { restoreProcesses } from "./restore-processes.ts";
 import type { ResumeContext } from "./resume-context.ts";
@@ -30,6 +31,7 @@ export const claim: Step<ResumeContext> = {
     const { incarnation, resources, network, labels, hostname, agent, image } = spec;
     const lease = parts.networks.allocate(spec.sandboxId, incarnation, network);
     const { process: _, ending: __, ...kept } = ctx.record;
+    forgetLost(parts, spec.sandboxId);
     const record = { ...kept, incarnation, resources, network, labels, hostname, initKey: agent.initKey, layers: image.layers, lease };
     ctx.record = record;
     try {
@@ -107,7 +109,13 @@ export async function resumeBy(
   const found = find(wish.parts, wish.spec);
   // Ends what the pause has left in memory.
   await freeSandbox(wish.parts, found.record);
-  return attempt(stepsFor(found.generation), { ...wish, ...found }, signal);
+  try {
+    return await attempt(stepsFor(found.generation), { ...wish, ...found }, signal);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.reason !== LAZY_FAILED) throw error;
+    wish.parts.onUndoError("lazy", error);
+    return attempt(stepsFor(found.generation), { ...wish, ...find(wish.parts, wish.spec) }, signal);
+  }
 }
 
 function find(parts: LocalParts, { sandboxId, incarnation, volumes }: SandboxSpec): Found {

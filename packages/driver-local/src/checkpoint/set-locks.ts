@@ -125,7 +125,7 @@ function check(pid: number, fd: number, locks: readonly PosixLock[]): void {
 }
 
 /** The pid in the innermost pid namespace: the last number of `NSpid`. */
-function numberInside(pid: number): number {
+export function numberInside(pid: number): number {
   const lines = readFileSync(`/proc/${pid}/status`, "utf8").split("\n");
   return Number(
     lines

@@ -18,6 +18,7 @@ import {
 } from "@boxyard/driver";
 import { useOfInstance } from "../cgroup/instance-limits.ts";
 import { readOomKills } from "../cgroup/stats.ts";
+import { isMemoryLost } from "../checkpoint/lazy-memory.ts";
 import type { SnapshotSource } from "../checkpoint-store/snapshot-files.ts";
 import { isAlive, openProcess } from "../runtime/process.ts";
 import { readAccount } from "../sandbox/account.ts";
@@ -293,6 +294,7 @@ export class LocalRuntime implements RuntimeDriver {
   /** Why a sandbox that is no longer alive has ended. The kernel's counter says whether memory ran out, but not when: it may have been long before. */
   private exitOf(record: LocalSandboxRecord): ExitStatus {
     if (record.ending) return { reason: record.ending };
+    if (isMemoryLost(this.parts, record.sandboxId)) return { reason: "memory_lost" };
     return { reason: readOomKills(cgroupOf(this.parts, record.sandboxId)) > 0 ? "out_of_memory" : "agent_exited" };
   }
 }

@@ -47,6 +47,8 @@ export interface LocalParts {
   readonly criuLimitMs: number;
   /** What CRIU runs at each moment (see `MOMENT_SCRIPT`). */
   readonly criuScript: string;
+  /** Whether restored processes get their memory while they run. Off after a failure, for the life of this driver. */
+  readonly lazyMemory: { isOff: boolean };
   /** Adds up what pauses and captures write at the same time. */
   readonly roomForMemory: RoomForMemory;
   /** Paused sandboxes whose processes are still in memory. */

@@ -68,13 +68,15 @@ export type RuntimePhase = "created" | "running" | "stopped" | "paused";
 
 /**
  * `uncounted_memory`: it took memory of the machine that is on no account. `out_of_disk`: it wrote more than its limit. `evicted`: what runs the machines
- * took it from its machine, which was short of something or was emptied. `node_lost`: its machine has gone, or does not answer.
+ * took it from its machine, which was short of something or was emptied. `node_lost`: its machine has gone, or does not answer. `memory_lost`: after a
+ * resume not all of its memory could be brought back.
  */
 export type EndReason =
   | "agent_exited"
   | "killed"
   | "out_of_memory"
   | "uncounted_memory"
+  | "memory_lost"
   | "out_of_disk"
   | "evicted"
   | "node_lost"

@@ -10,6 +10,7 @@ const CAUSES: Readonly<Record<EndCause, string>> = {
   killed: "the machine killed it",
   out_of_memory: "it ran out of memory",
   uncounted_memory: "it took memory of the machine that no limit counts",
+  memory_lost: "its memory could not be brought back after a resume",
   out_of_disk: "it wrote more than its disk has",
   evicted: "the cluster took it from its node, which was short of memory or disk, or was emptied",
   node_lost: "the node that it ran on was lost",

@@ -142,7 +142,7 @@ test("a sandbox whose time is moved while its end waits for its turn lives on, u
 });
 
 describe("a sandbox that ends by itself", () => {
-  test.each(["agent_exited", "out_of_memory", "out_of_disk", "evicted", "node_lost", "unknown"] as const)(
+  test.each(["agent_exited", "out_of_memory", "memory_lost", "out_of_disk", "evicted", "node_lost", "unknown"] as const)(
     "because of %s is removed, and its record says why",
     async (reason) => {
       await using s = await TestServer.start();

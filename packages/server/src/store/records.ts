@@ -14,6 +14,7 @@ export type EndCause =
   | "killed"
   | "out_of_memory"
   | "uncounted_memory"
+  | "memory_lost"
   | "out_of_disk"
   | "evicted"
   | "node_lost"
