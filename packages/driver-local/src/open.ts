@@ -68,6 +68,7 @@ async function openNetworkOf(config: LocalDriverConfig, { instance, network }: I
       ...(trust && { trust }),
       ...(shares && { shares }),
       ...(recordings && { recordings }),
+      ...(config.reserve?.diskBytes !== undefined && { diskReserve: config.reserve.diskBytes }),
       ...(resolvConf && { resolvConf }),
     };
     const opened = await openNetwork({ instance, network, stateDirectory: join(dataDir, "network"), logger, ...optional });

@@ -16,7 +16,8 @@ async function helloFor(serverName: string, ALPNProtocols?: string): Promise<Buf
   return bytes;
 }
 
-const named = (serverName: string | undefined, offersHttp2 = false) => ({ kind: "hello", serverName, offersHttp2 }) as const;
+const named = (serverName: string | undefined, offersHttp2 = false, offersHttp1 = true) =>
+  ({ kind: "hello", serverName, offersHttp2, offersHttp1 }) as const;
 
 test("finds the server name that a real client sends, and none in a message without extensions", async () => {
   const bytes = await helloFor("allowed.example");
@@ -26,14 +27,15 @@ test("finds the server name that a real client sends, and none in a message with
   expect(parseClientHello(Buffer.concat([Buffer.from([22, 3, 1, 0, message.byteLength]), message]))).toEqual(named(undefined));
 });
 
-test("finds whether HTTP/2 is offered", async () => {
-  for (const [offered, offersHttp2] of [
-    ["\x02h2\x08http/1.1", true],
-    ["\x08http/1.1\x02h2", true],
-    ["\x08http/1.1", false],
-    ["\x03h2c\x02h3", false],
+test("finds whether HTTP/2 and HTTP/1.1 are offered", async () => {
+  for (const [offered, offersHttp2, offersHttp1] of [
+    ["\x02h2\x08http/1.1", true, true],
+    ["\x08http/1.1\x02h2", true, true],
+    ["\x08http/1.1", false, true],
+    ["\x02h2", true, false],
+    ["\x03h2c\x02h3", false, false],
   ] as const)
-    expect(parseClientHello(await helloFor("allowed.example", offered))).toEqual(named("allowed.example", offersHttp2));
+    expect(parseClientHello(await helloFor("allowed.example", offered))).toEqual(named("allowed.example", offersHttp2, offersHttp1));
 });
 
 test("waits at every cut of the message, and never takes a part for the whole", async () => {

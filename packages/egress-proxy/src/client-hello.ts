@@ -13,7 +13,7 @@ const NAME_HOST = 0;
 export type Hello =
   | { readonly kind: "more" }
   | { readonly kind: "bad" }
-  | { readonly kind: "hello"; readonly serverName: string | undefined; readonly offersHttp2: boolean };
+  | { readonly kind: "hello"; readonly serverName: string | undefined; readonly offersHttp2: boolean; readonly offersHttp1: boolean };
 
 const MORE: Hello = { kind: "more" };
 const BAD: Hello = { kind: "bad" };
@@ -51,8 +51,8 @@ class Reader {
 }
 
 /**
- * The server name in the first bytes that a TLS client sends (RFC 8446, 4.1.2 and 5.1; RFC 6066, 3), and whether it offers HTTP/2 (RFC 7301, 3.1). The
- * message may be spread over several records. Of an encrypted ClientHello the name is the outer one, which everybody on the way sees.
+ * The server name in the first bytes that a TLS client sends (RFC 8446, 4.1.2 and 5.1; RFC 6066, 3), and which HTTP it offers (RFC 7301, 3.1): one that says nothing
+ * offers HTTP/1.1. The message may be spread over several records. Of an encrypted ClientHello the name is the outer one, which everybody on the way sees.
  */
 export function parseClientHello(bytes: Uint8Array): Hello {
   const message = handshakeBytes(bytes);
@@ -86,19 +86,23 @@ function handshakeBytes(bytes: Uint8Array): Uint8Array | undefined {
   return parts.length === 1 ? parts[0] : Buffer.concat(parts);
 }
 
-function readHello(hello: Uint8Array): { readonly serverName: string | undefined; readonly offersHttp2: boolean } {
+function readHello(hello: Uint8Array): Omit<Extract<Hello, { kind: "hello" }>, "kind"> {
   const reader = new Reader(hello);
   reader.take(2 + 32);
   reader.vector(1);
   reader.vector(2);
   reader.vector(1);
-  const found: { serverName: string | undefined; offersHttp2: boolean } = { serverName: undefined, offersHttp2: false };
+  const found = { serverName: undefined as string | undefined, offersHttp2: false, offersHttp1: true };
   if (reader.isDone) return found;
   const extensions = new Reader(reader.vector(2));
   while (!extensions.isDone) {
     const type = extensions.number(2);
     const content = extensions.vector(2);
-    if (type === EXTENSION_PROTOCOLS) found.offersHttp2 = protocolsIn(content).includes("h2");
+    if (type === EXTENSION_PROTOCOLS) {
+      const protocols = protocolsIn(content);
+      found.offersHttp2 = protocols.includes("h2");
+      found.offersHttp1 = protocols.some((name) => name.startsWith("http/1."));
+    }
     if (type !== EXTENSION_SERVER_NAME) continue;
     // Two names could be read in two ways, here and by the server.
     if (found.serverName !== undefined) throw new RangeError("two server names");

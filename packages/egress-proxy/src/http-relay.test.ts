@@ -15,6 +15,7 @@ function setUp() {
     onDrain: (call: () => void) => void (tap.isBehind ? waiting.add(call) : call()),
     onRequestBody() {},
     onAnswer() {},
+    onTunnel() {},
     onEnd() {},
   };
   const server = {

@@ -184,6 +184,7 @@ export class HttpRelay implements Exchange, ConnectionOwner, Admitted, HostOwner
   private openTunnel(response: ResponseHead, rest: Buffer): void {
     if (this.request.upgrade === undefined || !this.requestEnded) throw new Error("an upgrade that nobody asked for");
     this.tunnel = true;
+    this.route.tap?.onTunnel();
     this.client.write(this.interimHead(response));
     if (rest.byteLength > 0) this.toClient(rest);
     const early = this.client.becomeTunnel();

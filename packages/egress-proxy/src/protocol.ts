@@ -21,6 +21,8 @@ export interface EgressProxyConfig {
   readonly nameServer: string;
   /** User and group that it becomes once it listens; it stays what it is without them. */
   readonly user?: number;
+  /** Free bytes that sandboxes leave of the disk of the recordings (`BOXYARD_RESERVE_DISK`), if the operator has set that; recordings leave more. */
+  readonly diskReserve?: number;
 }
 
 /** A certificate and its key in PEM form. */

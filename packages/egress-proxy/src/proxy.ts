@@ -65,7 +65,7 @@ export class EgressProxy {
     this.config = config;
     this.certificates = new Certificates(ask);
     const { now, certificates } = this;
-    this.recordings = new Recordings(reports, now);
+    this.recordings = new Recordings(reports, now, config.diskReserve);
     // What a recording answers leaves no sandbox.
     this.traffic = new TrafficReports((report) => {
       if (!this.rules.isAnswered(report.address)) reports.onTraffic(report);
@@ -135,8 +135,8 @@ export class EgressProxy {
   }
 
   private readonly onTls = ({ connection, address, leave, traffic }: Accepted): Connection => {
-    const { rules, ways, opened, now } = this;
-    new TlsRelay({ rules, ways, opened, now, traffic }, address, connection, leave);
+    const { rules, ways, opened, now, recordings } = this;
+    new TlsRelay({ rules, ways, opened, now, recordings, traffic }, address, connection, leave);
     return connection;
   };
 

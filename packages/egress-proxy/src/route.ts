@@ -11,6 +11,8 @@ export interface Tap {
   onRequestBody(bytes: Buffer): void;
   /** First the head, then the body. */
   onAnswer(bytes: Uint8Array): void;
+  /** The exchange goes on as something else than HTTP. */
+  onTunnel(): void;
   /** The answer has ended as it should. */
   onEnd(): void;
 }

@@ -5,6 +5,7 @@ import {
   edgeSecretsFor,
   type HostPolicy,
   hostRuleFinder,
+  isOpenedAtEdge,
   isOpenedFor,
   parseRange,
   type UpstreamProxy,
@@ -23,6 +24,8 @@ export interface Claim {
   readonly address?: string | undefined;
   /** Whether TLS is opened for the host; undefined where that does not matter. */
   readonly isOpened?: boolean;
+  /** It passes although a recording is in use, which has no exchanges of its protocol: TLS stays closed unless it is opened for another reason. */
+  readonly isUnkept?: boolean;
   /** The connection ends in this process, which decides about each of its requests. */
   readonly endsHere?: boolean;
 }
@@ -94,8 +97,13 @@ class SandboxRules {
     return { host: edgeHostFor(edge.hosts, host), secrets: edgeSecretsFor(edge, host) };
   }
 
-  permits({ host, address, isOpened, endsHere }: Claim): boolean {
-    const isEdge = host !== undefined && this.editFor(host) !== undefined;
+  /** Whether rules or secrets are for a host. */
+  isAtEdge(host: string): boolean {
+    return this.policy.edge !== undefined && isOpenedAtEdge(this.policy.edge, host);
+  }
+
+  permits({ host, address, isOpened, isUnkept, endsHere }: Claim): boolean {
+    const isEdge = host !== undefined && (isUnkept ? this.isAtEdge(host) : this.editFor(host) !== undefined);
     if (isOpened !== undefined && isOpened !== isEdge) return false;
     if (this.policy.edge?.isWithheld) return false;
     const { recording } = this.policy;
@@ -171,6 +179,11 @@ export class Rules {
   /** What is done to the requests of a sandbox to a host; undefined: nothing, and TLS stays closed. */
   editFor(address: string, host: string): Edit | undefined {
     return this.sandboxes.get(address)?.editFor(host);
+  }
+
+  /** Whether a sandbox has rules or secrets for a host. */
+  isAtEdge(address: string, host: string): boolean {
+    return this.sandboxes.get(address)?.isAtEdge(host) ?? false;
   }
 
   /** The proxy through which all connections of a sandbox go. */

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { Connection, UpstreamPool, type UpstreamTarget } from "@boxyard/http1";
 import { eventually } from "@boxyard/testkit";
 import type { OpenedHosts } from "./opened-hosts.ts";
+import { Recordings } from "./recordings/recordings.ts";
 import { Rules } from "./rules.ts";
 import { TlsRelay } from "./tls-relay.ts";
 
@@ -52,7 +53,8 @@ test("a server that is slow to read gets all that was taken of a client, also af
   };
   const ways = { names: { find: () => ["127.0.0.1"] }, pool: { connect }, trust: () => undefined };
   const traffic = { allowed() {}, denied() {} };
-  const parts = { rules, ways: ways as never, opened: {} as OpenedHosts, now: () => performance.now(), traffic };
+  const recordings = new Recordings({ onMiss() {}, onStopped() {} }, () => 0);
+  const parts = { rules, ways: ways as never, recordings, opened: {} as OpenedHosts, now: () => performance.now(), traffic };
   const front = Bun.listen<Connection>({
     hostname: "127.0.0.1",
     port: 0,

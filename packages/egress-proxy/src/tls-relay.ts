@@ -5,6 +5,7 @@ import { type Hello, parseClientHello } from "./client-hello.ts";
 import type { Attempt, HostOwner, Ways } from "./connect.ts";
 import type { OpenedHosts } from "./opened-hosts.ts";
 import { originalDestination } from "./original-destination.ts";
+import type { Recordings } from "./recordings/recordings.ts";
 import type { Admitted, Claim, Rules } from "./rules.ts";
 import type { Traffic } from "./traffic.ts";
 import { reachHost } from "./upstream-way.ts";
@@ -12,6 +13,8 @@ import { reachHost } from "./upstream-way.ts";
 const HTTPS_PORT = 443;
 /** Longest time until the client has sent its first message. */
 const HELLO_MS = 15_000;
+/** Of what speaks no TLS. */
+const NO_HELLO = { serverName: undefined, offersHttp2: false, offersHttp1: true };
 /** In place of an address: nothing permits it. */
 const UNKNOWN = "";
 
@@ -19,6 +22,7 @@ export interface TlsRelayParts {
   readonly rules: Rules;
   readonly ways: Ways;
   readonly opened: OpenedHosts;
+  readonly recordings: Recordings;
   /** Monotonic ms. */
   readonly now: () => number;
   readonly traffic: Pick<Traffic, "allowed" | "denied">;
@@ -81,7 +85,9 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
     this.claim = this.claimOf(hello);
     const { rules, traffic } = this.parts;
     const { host } = this.claim;
-    if (!rules.permits(this.address, this.claim)) {
+    const isPermitted = rules.permits(this.address, this.claim);
+    if (this.claim.isUnkept) this.tellUnkept(isPermitted);
+    if (!isPermitted) {
       traffic.denied(host);
       this.cut();
       return;
@@ -95,13 +101,25 @@ export class TlsRelay implements ConnectionOwner, Admitted, HostOwner {
 
   /** What speaks no TLS, or names no server, has no host: it may be permitted by its address alone. */
   private claimOf(hello: Hello): Claim {
-    const { rules } = this.parts;
-    const { serverName: name, offersHttp2 } = hello.kind === "hello" ? hello : { serverName: undefined, offersHttp2: false };
+    const { rules, recordings } = this.parts;
+    const { serverName: name, offersHttp2, offersHttp1 } = hello.kind === "hello" ? hello : NO_HELLO;
     this.offersHttp2 = offersHttp2;
     const host = name === undefined ? undefined : canonicalHost(name);
     const address = rules.asksForAddress(this.address) ? (originalDestination(this.client)?.address ?? UNKNOWN) : UNKNOWN;
-    const isOpened = host !== undefined && rules.editFor(this.address, host) !== undefined;
-    return { host, address, isOpened, endsHere: isOpened };
+    // Where TLS is opened for a recording alone, a client that does not speak HTTP/1.1 could only fail.
+    const isUnkept =
+      host !== undefined && !offersHttp1 && recordings.find(this.address) !== undefined && !rules.isAtEdge(this.address, host);
+    const isOpened = host !== undefined && !isUnkept && rules.editFor(this.address, host) !== undefined;
+    return { host, address, isOpened, endsHere: isOpened, ...(isUnkept && { isUnkept }) };
+  }
+
+  /** Says in the recording that something of this sandbox is not in it, or that it has no answer. */
+  private tellUnkept(isPermitted: boolean): void {
+    const { recordings } = this.parts;
+    const user = recordings.find(this.address);
+    if (user?.use.mode === "replay")
+      recordings.reportMiss(this.address, user, { method: "CONNECT", url: `https://${this.claim.host}/`, isPassed: isPermitted });
+    else if (isPermitted) user?.recording.passedUnkept();
   }
 
   private reach({ host, address, isOpened }: Claim): Attempt {

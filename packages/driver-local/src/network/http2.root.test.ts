@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { SandboxId } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import type { EgressPolicy } from "@boxyard/driver";
@@ -23,6 +23,7 @@ const HOST = "api.example";
 const OLD_HOST = "old.example";
 const TOKEN = "token-of-the-team/0123456789+abc";
 const HELD = "boxyard.token.secret";
+const RECORDING = "a".repeat(32);
 const PROGRAMS = `${import.meta.dir}/lab/http2`;
 
 let lab: Lab;
@@ -60,9 +61,14 @@ beforeAll(async () => {
     stateDirectory: `${lab.directory}/state`,
     runDirectory: `${lab.directory}/run`,
     resolvConf: `${lab.directory}/resolv.conf`,
+    recordings: `${lab.directory}/recordings`,
     logger: silentLogger,
     trust: () => trusted,
   });
+  mkdirSync(`${lab.directory}/recordings/${RECORDING}`, { recursive: true, mode: 0o711 });
+  for (const path of ["recordings", `recordings/${RECORDING}`]) chmodSync(`${lab.directory}/${path}`, 0o711);
+  writeFileSync(`${lab.directory}/recordings/${RECORDING}/frames`, "");
+  chownSync(`${lab.directory}/recordings/${RECORDING}/frames`, 65_534, 65_534);
   writeFileSync(`${lab.directory}/inside.pem`, edgeCertificate(`${lab.directory}/state`) + trusted);
   mkdirSync(`${lab.directory}/tls`);
   const { cert, key } = await outside.leaf(HOST);
@@ -222,3 +228,23 @@ test("a client that leaves ends the request at the server, and a change ends ope
   await use(RULES);
   await eventually("the server has no such request any more", async () => (await cancelled()) === before + 2);
 }, 60_000);
+
+test("gRPC passes a sandbox that records, whose recording says that it lacks something; where a recording answers it is refused, and reported", async () => {
+  const recording = { id: RECORDING, maxBytes: 1 << 20, maxExchanges: 100 };
+  const grpc = () => run(`exec node ${PROGRAMS}/grpc-client.mjs https://${HOST}`);
+  await use({ internetAccess: true, recording: { ...recording, mode: "record" } });
+  networks.takeAttempts();
+  expect(JSON.parse(await grpc())).toMatchObject({ failed: "5 no such thing", count: 12_502_500 });
+  expect(networks.takeAttempts().stopped?.get(RECORDING)).toBe("protocol");
+  // What is offered HTTP/1.1 too is kept as always.
+  expect(await curl("/fields", VERSION)).toMatch(/1\.1$/);
+  await use({ internetAccess: true, recording: { ...recording, mode: "replay" } });
+  networks.takeAttempts();
+  expect(await grpc()).toContain("ECONNRESET");
+  const misses = networks.takeAttempts().attempts.filter(({ protocol }) => protocol === "http");
+  expect(misses[0]).toMatchObject({ request: `CONNECT https://${HOST}/`, isAllowed: false, rule: "replay", name: HOST });
+  expect(await curl("/fields", VERSION)).toMatch(/1\.1$/);
+  // Rules and secrets hold: TLS is opened for their hosts, where a recording is in use for HTTP/1.1 alone.
+  await use({ ...RULES, recording: { ...recording, mode: "record" } });
+  expect(await grpc()).not.toContain("hello");
+}, 90_000);

@@ -23,4 +23,6 @@ export interface NetworksConfig {
   readonly trust?: () => string | undefined;
   /** Directory of the recordings of exchanges by HTTP, a directory each; without it there are none. */
   readonly recordings?: string;
+  /** Free bytes of their disk that the operator wants kept (`BOXYARD_RESERVE_DISK`); those of its size by default. */
+  readonly diskReserve?: number;
 }

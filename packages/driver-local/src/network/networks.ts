@@ -85,8 +85,9 @@ export class Networks implements SandboxNetworks {
     const sandboxAt = (address: string) => this.held.get(address)?.sandboxId;
     this.record = new NetworkRecord({ netlink: kernel.routerPackets, sandboxAt, clock, logger: config.logger });
     const inNamespace = <T>(work: () => T) => inNetworkNamespace(kernel.namespace, work);
-    const { logger, trust, recordings } = config;
-    const serving = { address: this.dnsAddress, ports: EGRESS_PORTS, inNamespace, authority: parts.authority, trust, recordings };
+    const { logger, trust, recordings, diskReserve } = config;
+    const kept = { recordings, diskReserve };
+    const serving = { address: this.dnsAddress, ports: EGRESS_PORTS, inNamespace, authority: parts.authority, trust, ...kept };
     this.hosts = new HostPolicies(new EgressProxy({ ...serving, reports: this.record, clock, logger }), logger);
     // The proxy asks under the gateway's own address, which no sandbox can use.
     const proxy: DnsClient = { address: this.dnsAddress, resolves: () => true };

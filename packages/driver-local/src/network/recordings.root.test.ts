@@ -85,7 +85,7 @@ beforeAll(async () => {
     arrived += 1;
     return request.headers.get("host") === WEB ? web(request) : packages(request, server);
   };
-  const websocket = { message: () => {} };
+  const websocket = { message: (socket: Bun.ServerWebSocket<undefined>, text: string | Buffer) => void socket.send(`you said ${text}`) };
   inNetworkNamespace(lab.outside, () => {
     servers.push(Bun.serve({ hostname: PUBLIC, port: 443, idleTimeout: 60, tls, fetch, websocket }));
     servers.push(Bun.serve({ hostname: PUBLIC, port: 80, idleTimeout: 60, fetch, websocket }));
@@ -259,6 +259,47 @@ test("a recording that is full stops and says so, and its sandboxes go on; one t
   const none = await plugIn(replay("f".repeat(32)));
   expect(await get(none, `https://${WEB}/one`)).toContain("no answer to GET");
 }, 120_000);
+
+test("a WebSocket passes a sandbox that records, whose recording says so, and is refused in words where a recording answers", async () => {
+  const id = newRecording();
+  const first = await plugIn(record(id));
+  const program = `const socket = new WebSocket("wss://${HOSTS.api}/socket", { tls: { ca: await Bun.file("${lab.directory}/inside.pem").text() } });
+socket.onopen = () => socket.send("hello");
+socket.onmessage = ({ data }) => { console.log(data); socket.close(); };
+socket.onerror = () => { console.log("failed"); process.exit(1); };`;
+  writeFileSync(`${lab.directory}/socket.ts`, program);
+  expect(await run(first, `${process.execPath} ${lab.directory}/socket.ts`)).toBe("you said hello\n");
+  expect(networks.takeAttempts().stopped?.get(id)).toBe("protocol");
+  expect(await get(first, `https://${WEB}/after`)).toBe("GET /after ");
+  const second = await plugIn(replay(id));
+  await withoutNetwork(async () => {
+    const upgrade =
+      "-i --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='";
+    const refused = await get(second, `https://${HOSTS.api}/socket`, upgrade);
+    expect([refused.includes(" 504 "), refused.includes("asks for a WebSocket")]).toEqual([true, true]);
+    expect(await get(second, `https://${WEB}/after`)).toBe("GET /after ");
+  });
+}, 60_000);
+
+test("recordings leave a part of their disk to others: they stop, and say so", async () => {
+  const id = newRecording();
+  const directory = `${lab.directory}/recordings/${id}`;
+  const mount = (...args: string[]) => Bun.spawn(args).exited;
+  expect(await mount("mount", "-t", "tmpfs", "-o", "size=64m,mode=711", "lab", directory)).toBe(0);
+  try {
+    writeFileSync(framesOf(id), "");
+    chownSync(framesOf(id), NOBODY, NOBODY);
+    const sandbox = await plugIn(record(id, { maxBytes: 1 << 30 }));
+    for (let turn = 0; turn < 3; turn++)
+      expect(await get(sandbox, `https://${WEB}/large`, "-o large -w '%{size_download}'")).toBe(`${20 << 20}`);
+    await eventually("the stop is reported", () => networks.takeAttempts().stopped?.get(id) === "disk");
+    // Half of a disk as small as this one.
+    expect(statSync(framesOf(id)).size).toBeLessThanOrEqual(32 << 20);
+    await networks.change(sandbox.lease, { internetAccess: true });
+  } finally {
+    await eventually("the file is closed", async () => (await mount("umount", directory)) === 0);
+  }
+}, 60_000);
 
 test("the proxy is killed in the middle: what was whole stays, and the next one goes on behind it", async () => {
   const id = newRecording();

@@ -59,4 +59,6 @@ const reasonOf = (content: Buffer): string => {
 
 /** Why a recording was stopped. `size` and `count`: it has as much as it may. `disk`: it could not be written. */
 export type StopReason = "size" | "count" | "disk";
+/** Why something is missing in a recording. `protocol`: something passed that no recording keeps, a WebSocket or HTTP/2; the recording goes on. */
+export type IncompleteReason = StopReason | "protocol";
 const isStopReason = (text: unknown): text is StopReason => text === "size" || text === "count" || text === "disk";

@@ -13,6 +13,8 @@ const LAST_WORDS = 64;
 export interface WriterLimits {
   readonly maxBytes: number;
   readonly maxExchanges: number;
+  /** Whether the disk takes so many bytes more; without it the disk is filled until it refuses. */
+  readonly hasRoom?: (bytes: number) => Promise<boolean>;
 }
 
 export interface WriterState extends WriterLimits {
@@ -23,7 +25,7 @@ export interface WriterState extends WriterLimits {
 
 /**
  * Appends to the file of a recording, one frame after the other. The place of a frame is known at once, the frame is written later. It stops for good when a limit
- * is reached or the disk refuses, and what was written completely stays.
+ * is reached or the disk refuses, or has no room, and what was written completely stays.
  */
 export class RecordingWriter {
   /** Why nothing is written any more. */
@@ -157,6 +159,7 @@ export class RecordingWriter {
   }
 
   private async writeAll(bytes: Buffer): Promise<void> {
+    if (this.limits.hasRoom && !(await this.limits.hasRoom(bytes.byteLength))) throw new Error("the rest of the disk is for others");
     let done = 0;
     while (done < bytes.byteLength) {
       const { bytesWritten } = await this.file.write(bytes, done, bytes.byteLength - done, this.written + done);

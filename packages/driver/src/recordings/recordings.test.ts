@@ -6,6 +6,7 @@ import { FRAME, FRAME_HEAD_BYTES, frameOf } from "./frames.ts";
 import {
   BodyWriter,
   FIRST_LINE,
+  freeForOthers,
   type ReadResult,
   type Recorded,
   type RecordedExchange,
@@ -14,6 +15,7 @@ import {
   readExchange,
   readRecording,
   type StopReason,
+  type WriterLimits,
 } from "./index.ts";
 
 let directory: string;
@@ -36,7 +38,7 @@ async function newFile(content: Uint8Array = new Uint8Array(0)): Promise<FileHan
   return file;
 }
 
-function writerOf(file: FileHandle, limits: Partial<typeof LIMITS> = {}, state = { end: 0, exchanges: 0 }) {
+function writerOf(file: FileHandle, limits: Partial<WriterLimits> = {}, state = { end: 0, exchanges: 0 }) {
   const stops: StopReason[] = [];
   const writer = new RecordingWriter(file, { ...LIMITS, ...limits, ...state }, (reason) => stops.push(reason));
   return { writer, stops };
@@ -319,4 +321,27 @@ test("a body that comes byte by byte takes no buffer for each", async () => {
   const written = Buffer.alloc(100_000);
   await file.read(written, 0, 100_000, FIRST_LINE.byteLength + FRAME_HEAD_BYTES);
   expect(written.equals(content)).toBe(true);
+});
+
+test("a disk whose rest is for others takes nothing more, and what was written stays whole", async () => {
+  const file = await newFile();
+  let left = 300_000;
+  const hasRoom = async (bytes: number) => {
+    left -= bytes;
+    return left >= 0;
+  };
+  const { writer, stops } = writerOf(file, { hasRoom });
+  put(writer, "https://a.example/1", Buffer.alloc(200_000, 1));
+  await writer.flush();
+  put(writer, "https://a.example/2", Buffer.alloc(200_000, 2));
+  await writer.flush();
+  expect([stops, writer.takes]).toEqual([["disk"], false]);
+  const { found, bodies } = await readAll(file);
+  expect([found.length, bodies[0]?.equals(Buffer.alloc(200_000, 1))]).toEqual([1, true]);
+});
+
+test("recordings leave more of a disk than sandboxes do, and half of a small one", () => {
+  const gib = 2 ** 30;
+  expect([250 * gib, 10 * gib, gib, 1000 * gib].map((bytes) => freeForOthers(bytes) / gib)).toEqual([7.5, 0.75, 0.5, 12]);
+  expect(freeForOthers(250 * gib, 2 * gib)).toBe(3 * gib);
 });

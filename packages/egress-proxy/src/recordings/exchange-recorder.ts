@@ -84,6 +84,11 @@ export class ExchangeRecorder {
     else this.onHead(buffer.toString("latin1"));
   }
 
+  /** It is a WebSocket, or something else that is not kept. */
+  onTunnel(): void {
+    this.recording.passedUnkept();
+  }
+
   /** The answer has ended as it should. */
   onEnd(): void {
     const body = this.sent.end();

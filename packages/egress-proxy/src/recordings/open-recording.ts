@@ -1,18 +1,19 @@
 import { type FileHandle, open } from "node:fs/promises";
 import {
   FIRST_LINE,
+  type IncompleteReason,
   type RecordedExchange,
   RecordingWriter,
   readBody,
   readExchange,
   readRecording,
-  type StopReason,
 } from "@boxyard/driver/recordings";
 import { RecordingIndex, type Wish } from "./recording-index.ts";
 
 export interface RecordingBounds {
   readonly maxBytes: number;
   readonly maxExchanges: number;
+  readonly hasRoom?: (bytes: number) => Promise<boolean>;
 }
 
 /** An answer that is read from the disk while it is sent. */
@@ -29,7 +30,7 @@ export class OpenRecording {
   writer: RecordingWriter | undefined;
   private readonly index = new RecordingIndex();
   private readonly bounds: RecordingBounds;
-  private readonly onStop: (reason: StopReason) => void;
+  private readonly onStop: (reason: IncompleteReason) => void;
   private file: FileHandle | undefined;
   private end = 0;
   private beginning: Promise<void> | undefined;
@@ -40,7 +41,7 @@ export class OpenRecording {
   private isWritten = false;
 
   /** `onStop` is called when something is missing from now on. The file is opened `after`, when nobody else writes to it any more. */
-  constructor(path: string, bounds: RecordingBounds, onStop: (reason: StopReason) => void, after: Promise<void> = Promise.resolve()) {
+  constructor(path: string, bounds: RecordingBounds, onStop: (reason: IncompleteReason) => void, after: Promise<void> = Promise.resolve()) {
     this.bounds = bounds;
     this.onStop = onStop;
     this.ready = after.then(() => this.open(path));
@@ -80,6 +81,11 @@ export class OpenRecording {
   /** Something of a sandbox was not kept, because the file was not read through in time. */
   missed(): void {
     this.onStop("disk");
+  }
+
+  /** Something of a sandbox passed that no recording keeps. */
+  passedUnkept(): void {
+    this.onStop("protocol");
   }
 
   /** The answer to a request that is asked for the `turn`th time. Call `done` when it was sent, or will not be. */

@@ -1,5 +1,5 @@
 import type { RecordingUse } from "@boxyard/driver";
-import type { StopReason } from "@boxyard/driver/recordings";
+import { hasRoom, type IncompleteReason } from "@boxyard/driver/recordings";
 import { OpenRecording, type Played } from "./open-recording.ts";
 import { keyOf, type Wish } from "./recording-index.ts";
 
@@ -25,7 +25,7 @@ export interface Miss {
 export interface RecordingReports {
   onMiss(miss: Miss): void;
   /** Something is missing in the recording with this id from now on. */
-  onStopped(id: string, reason: StopReason): void;
+  onStopped(id: string, reason: IncompleteReason): void;
 }
 
 interface User {
@@ -46,11 +46,13 @@ export class Recordings {
   private readonly closing = new Map<string, Promise<void>>();
   private readonly reports: RecordingReports;
   private readonly now: () => number;
+  private readonly reserveBytes: number | undefined;
 
-  /** `now`: monotonic ms. */
-  constructor(reports: RecordingReports, now: () => number) {
+  /** `now`: monotonic ms. `reserveBytes`: what sandboxes leave of the disk, if the operator has set that (`freeForOthers`). */
+  constructor(reports: RecordingReports, now: () => number, reserveBytes?: number) {
     this.reports = reports;
     this.now = now;
+    this.reserveBytes = reserveBytes;
   }
 
   /** What a sandbox uses from now on. Resolves when its recording can be used, or after some time. */
@@ -97,13 +99,15 @@ export class Recordings {
 
   private openOne(use: RecordingUse): OpenRecording {
     const { id } = use;
-    const told = new Set<StopReason>();
-    const onStop = (reason: StopReason) => {
+    const told = new Set<IncompleteReason>();
+    const onStop = (reason: IncompleteReason) => {
       if (told.has(reason)) return;
       told.add(reason);
       this.reports.onStopped(id, reason);
     };
-    const recording = new OpenRecording(`${id}/frames`, use, onStop, this.closing.get(id));
+    const path = `${id}/frames`;
+    const bounds = { ...use, hasRoom: (bytes: number) => hasRoom(path, bytes, this.reserveBytes) };
+    const recording = new OpenRecording(path, bounds, onStop, this.closing.get(id));
     this.open.set(id, recording);
     return recording;
   }

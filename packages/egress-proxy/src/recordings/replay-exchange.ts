@@ -18,6 +18,7 @@ import type { Recordings, RecordingUser } from "./recordings.ts";
 const MAX_HELD = 8 << 20;
 /** The same for all requests of a sandbox together, which has hundreds of connections. */
 const MAX_ALL_HELD = 64 << 20;
+const UPGRADE = "a WebSocket or another protocol, which no recording keeps";
 const CONTINUE = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
 export interface ReplayParts {
@@ -155,7 +156,8 @@ export class ReplayExchange implements Exchange {
     const lack = user.use.isIncomplete ? ", which is incomplete" : "";
     // 504 is what caches answer that may not ask their server (RFC 9111, 5.2.1.7).
     const fields = [["Content-Type", "text/plain; charset=utf-8"]] as const;
-    const message = `Boxyard: no answer to ${request.method} ${url} is in the recording${lack}\n`;
+    const what = request.upgrade === undefined ? `no answer to ${request.method} ${url} is in the recording` : `${url} asks for ${UPGRADE}`;
+    const message = `Boxyard: ${what}${lack}\n`;
     client.write(ownResponse(504, fields, message, { close: true, head: request.method === "HEAD" }));
     client.endResponse(false);
   }

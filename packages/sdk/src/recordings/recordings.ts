@@ -11,7 +11,7 @@ export interface RecordingInfo {
   /** When something was kept last. */
   readonly changedAt: Date;
   readonly sizeBytes: number;
-  /** Why something is missing: `size` or `count`, a limit was reached; `disk`, it could not be written. */
+  /** Why something is missing: `size` or `count`, a limit was reached; `disk`, it could not be written, or the rest of the disk is for others; `protocol`, a WebSocket or HTTP/2 passed, which is not kept. */
   readonly incomplete?: string | undefined;
   /** When a rule of the team deletes it. */
   readonly deleteAt?: Date | undefined;

@@ -139,7 +139,8 @@ export class NetworkRecordings {
   async noteStopped(stopped: ReadonlyMap<string, string> | undefined): Promise<void> {
     for (const [id, reason] of stopped ?? []) {
       this.parts.logger.warn({ recording: id, reason }, "a recording lacks something from now on; its sandboxes go on");
-      this.stopped.set(id, reason);
+      // Of two reasons the one that stopped it counts.
+      if (reason !== "protocol" || !this.stopped.has(id)) this.stopped.set(id, reason);
     }
     for (const [id, reason] of this.stopped) {
       await this.parts.store.recordings.markIncomplete(id, reason);

@@ -92,8 +92,10 @@ export class RecordingArchives {
   }
 
   private async write(file: FileHandle, source: AsyncIterable<Uint8Array>): Promise<{ count: number; skipped: number }> {
-    const { maxBytes, maxExchanges } = this.parts.limits;
-    const writer = new RecordingWriter(file, { end: 0, exchanges: 0, maxBytes, maxExchanges }, () => {});
+    const { files, limits } = this.parts;
+    const { maxBytes, maxExchanges } = limits;
+    const hasRoom = (bytes: number) => files.hasRoom(bytes);
+    const writer = new RecordingWriter(file, { end: 0, exchanges: 0, maxBytes, maxExchanges, hasRoom }, () => {});
     let count = 0;
     let skipped = 0;
     for await (const entry of readHar(source)) {

@@ -1,6 +1,6 @@
 import { chmod, chown, type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { FIRST_LINE } from "@boxyard/driver/recordings";
+import { FIRST_LINE, hasRoom } from "@boxyard/driver/recordings";
 
 /** The user of the egress proxy, which reads and writes the exchanges and may do nothing else here. */
 const PROXY_USER = 65_534;
@@ -51,6 +51,11 @@ export class RecordingFiles {
   /** Says that a recording is whole which was imported and has its row. A mark that stays removes nothing while the row is there. */
   async endImport(id: string): Promise<void> {
     await rm(this.markOf(id), { force: true });
+  }
+
+  /** Whether the disk takes so many bytes more of recordings. */
+  hasRoom(bytes: number): Promise<boolean> {
+    return hasRoom(this.directory, bytes);
   }
 
   read(id: string): Promise<FileHandle> {

@@ -9,11 +9,14 @@ export interface RecordingRecord {
   readonly teamId: TeamId;
   /** One recording of a team has it, on whatever node. */
   readonly name: string;
-  /** Why something is missing: `size`, `count` or `disk`; undefined while nothing is. */
+  /** Why something is missing: `size`, `count`, `disk` or `protocol` (`IncompleteReason`); undefined while nothing is. */
   readonly incomplete?: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
 }
+
+/** Something was not kept, and the recording goes on: it may be stopped later. */
+const UNKEPT = "protocol";
 
 /** The recordings of this node. */
 export class RecordingRows {
@@ -56,8 +59,10 @@ export class RecordingRows {
 
   /** Notes that something is missing; the first reason counts. */
   async markIncomplete(id: string, reason: string): Promise<void> {
+    const replaced = reason === UNKEPT ? null : UNKEPT;
     await this.session.transaction(async (tx) => {
-      const [row] = (await tx.sql`UPDATE recordings SET incomplete = ${reason} WHERE id = ${id} AND incomplete IS NULL
+      const [row] = (await tx.sql`UPDATE recordings SET incomplete = ${reason} WHERE id = ${id}
+        AND (incomplete IS NULL OR incomplete = ${replaced})
         RETURNING team_id, name`) as Row[];
       if (row)
         tx.record({

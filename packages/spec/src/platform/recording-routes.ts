@@ -12,10 +12,10 @@ const fields = {
   createdAt: z.iso.datetime(),
   changedAt: z.iso.datetime().meta({ description: "When something was kept last" }),
   sizeBytes: z.int(),
-  incomplete: z
-    .string()
-    .optional()
-    .meta({ description: "Why something is missing: `size` or `count`, a limit was reached; `disk`, it could not be written" }),
+  incomplete: z.string().optional().meta({
+    description:
+      "Why something is missing: `size` or `count`, a limit was reached; `disk`, it could not be written, or the rest of the disk is for others; `protocol`, a WebSocket or HTTP/2 passed, which is not kept",
+  }),
   deleteAt: z.iso.datetime().optional().meta({ description: "When a rule of the team deletes it" }),
 };
 export const Recording = z.object(fields).meta(named("Recording"));

@@ -22,7 +22,16 @@ export interface EgressProxyOptions {
   readonly trust?: (() => string | undefined) | undefined;
   /** Where recordings are, if there are any. */
   readonly recordings?: string | undefined;
+  /** Free bytes that the operator wants of the disk of the recordings; those of its size by default. */
+  readonly diskReserve?: number | undefined;
   readonly reports: ProxyReports;
+  /** The command of the process, by its configuration; for tests. */
+  readonly command?: (config: string) => readonly string[];
+}
+
+/** Rules that a process was told; `done` resolves when they are in force. */
+interface Told {
+  readonly done: Promise<void>;
 }
 
 /** The user that owns nothing. */
@@ -60,15 +69,13 @@ export class EgressProxy {
       this.rules.delete(address);
       this.shares.forget(address);
     }
-    await this.queue.run(async () => {
-      const { child } = this;
-      if (!child?.isAlive) {
-        // A proxy that is started has all rules. Where no sandbox has any, none is needed.
-        if (this.rules.size > 0) await this.start();
-        return;
-      }
-      await child.set(address, this.rules.get(address)).catch((cause) => this.fail(cause));
+    // The queue is for starts alone: a change whose recording takes long to be read through holds up no other sandbox's.
+    const told = await this.queue.run(async () => {
+      // A proxy that is started has all rules. Where no sandbox has any, none is needed.
+      if (!this.child?.isAlive) return this.rules.size > 0 ? (await this.start()).get(address) : undefined;
+      return this.tell(this.child, address);
     });
+    await told?.done;
   }
 
   /** Ends the process. */
@@ -77,24 +84,51 @@ export class EgressProxy {
     await this.queue.run(async () => this.child?.end());
   }
 
-  private async start(): Promise<void> {
-    if (this.closed) return;
-    const { address, ports, inNamespace, clock, trust, reports, recordings: directory } = this.options;
-    const config = { address, httpPort: ports.http, tlsPort: ports.tls, rawPort: ports.raw, nameServer: address, user: NOBODY };
-    const command = egressProxyCommand(JSON.stringify(config));
+  /** Returns when all rules are told; what becomes of each is in the result. */
+  private async start(): Promise<Map<string, Told>> {
+    const told = new Map<string, Told>();
+    if (this.closed) return told;
+    const {
+      address,
+      ports,
+      inNamespace,
+      clock,
+      trust,
+      reports,
+      recordings: directory,
+      diskReserve,
+      command = egressProxyCommand,
+    } = this.options;
+    const config = {
+      address,
+      httpPort: ports.http,
+      tlsPort: ports.tls,
+      rawPort: ports.raw,
+      nameServer: address,
+      user: NOBODY,
+      diskReserve,
+    };
     const onEnd = (how: string) => this.onEnd(child, how);
     const certificateFor = (host: string) => this.certificateFor(host);
-    const child = inNamespace(() => startProxy(command, { clock, onEnd, certificateFor, reports, directory }));
+    const child = inNamespace(() => startProxy(command(JSON.stringify(config)), { clock, onEnd, certificateFor, reports, directory }));
     this.child = child;
-    try {
-      await child.ready;
-      child.trust(trust?.());
-      // All at once: one whose recording takes long to be read through holds up no other sandbox.
-      await Promise.all([...this.rules].map(([sandbox, policy]) => child.set(sandbox, policy)));
-    } catch (cause) {
-      this.fail(cause);
-    }
-    this.ends = 0;
+    await child.ready.catch((cause) => this.fail(child, cause));
+    child.trust(trust?.());
+    for (const sandbox of this.rules.keys()) told.set(sandbox, this.tell(child, sandbox));
+    void Promise.all([...told.values()].map(({ done }) => done)).then(
+      () => {
+        this.ends = 0;
+      },
+      () => {},
+    );
+    return told;
+  }
+
+  /** Tells a process the rules of a sandbox as they are now. Messages arrive in order, so the last one told is in force. */
+  private tell(child: ProxyChild, address: string): Told {
+    const done = child.set(address, this.rules.get(address)).catch((cause) => this.fail(child, cause));
+    done.catch(() => {});
+    return { done };
   }
 
   /** Only for hosts for which a sandbox has rules: the proxy parses what sandboxes send, and must not be able to stand for any other server. */
@@ -108,8 +142,8 @@ export class EgressProxy {
   }
 
   /** A proxy that does not answer could go on with old rules, so it is ended. */
-  private fail(cause: unknown): never {
-    this.child?.kill();
+  private fail(child: ProxyChild, cause: unknown): never {
+    child.kill();
     throw new AppError("unavailable", "The egress proxy does not answer; try again in a moment", { reason: "egress_proxy", cause });
   }
 
@@ -120,7 +154,7 @@ export class EgressProxy {
     this.options.logger.warn({ how, waitMs }, "the egress proxy ended; it is started again, and sandboxes reach nothing by name meanwhile");
     void this.options.clock
       .sleep(waitMs)
-      .then(() => this.queue.run(async () => (this.child?.isAlive || this.rules.size === 0 ? undefined : this.start())))
+      .then(() => this.queue.run(async () => void (this.child?.isAlive || this.rules.size === 0 ? undefined : await this.start())))
       .catch((error) => this.options.logger.error({ err: error }, "the egress proxy can't be started"));
   }
 }
