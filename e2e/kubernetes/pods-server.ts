@@ -16,6 +16,7 @@ export async function asAdministrator<T>(method: string, path: string, body?: ob
     method,
     ...(body && { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }),
     tls: { ca: at("ca.crt"), cert: at("admin.crt"), key: at("admin.key") },
+    signal: AbortSignal.timeout(30_000),
   } as RequestInit);
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   return (await response.json()) as T;

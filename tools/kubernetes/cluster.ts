@@ -3,7 +3,18 @@ import { join } from "node:path";
 import { makeCertificates } from "./certificates.ts";
 import { type Component, components, ctr } from "./components.ts";
 import type { Run } from "./programs.ts";
-import { BRIDGE, type ClusterPaths, containerdSettings, kubeletSettings, NODE_ADDRESS, networkSettings, pki } from "./settings.ts";
+import { Relay } from "./relay.ts";
+import {
+  API_PORT,
+  BRIDGE,
+  type ClusterPaths,
+  containerdSettings,
+  kubeletSettings,
+  NODE_ADDRESS,
+  networkSettings,
+  pki,
+  SERVICE_ADDRESS,
+} from "./settings.ts";
 
 const READY_MS = 120_000;
 const STOP_MS = 10_000;
@@ -15,6 +26,7 @@ export class Cluster {
   private readonly paths: ClusterPaths;
   private readonly run: Run;
   private readonly processes = new Map<string, Bun.Subprocess>();
+  private service: Relay | undefined;
 
   constructor(paths: ClusterPaths, run: Run) {
     this.paths = paths;
@@ -31,6 +43,7 @@ export class Cluster {
       if (component.name === "kube-apiserver")
         await this.until("the API server answers", async () => (await this.get("/readyz")) !== undefined);
     }
+    this.service = await Relay.open({ host: SERVICE_ADDRESS, port: 443 }, () => ({ host: "127.0.0.1", port: API_PORT }));
     await this.until("the node takes pods", async () => {
       const node = (await this.get("/api/v1/nodes/node1")) as NodeObject | undefined;
       const ready = node?.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
@@ -55,7 +68,25 @@ export class Cluster {
     await this.until("the pods are gone", empty, 3 * STOP_MS).catch(() => {});
     // The kubelet first: it would start again what is ended behind its back.
     for (const name of [...this.processes.keys()].reverse()) await this.end(name);
+    this.service?.close();
     removeCgroups(this.paths.cgroup);
+  }
+
+  /** Sends a signal to a component. SIGKILL resolves when it has ended. */
+  async signal(name: string, signal: NodeJS.Signals): Promise<void> {
+    const child = this.processes.get(name);
+    if (!child) throw new Error(`there is no component ${name}`);
+    child.kill(signal);
+    if (signal === "SIGKILL") await child.exited;
+  }
+
+  /** Starts a component that has ended. */
+  startAgain(name: string): void {
+    const component = components(this.paths).find((one) => one.name === name);
+    const before = this.processes.get(name);
+    if (!component || !before || (before.exitCode === null && before.signalCode === null))
+      throw new Error(`${name} does not wait for a start`);
+    this.spawn(component);
   }
 
   /** The last lines of a component's output, for a failure. */
@@ -85,6 +116,8 @@ export class Cluster {
     for (const hierarchy of hierarchies().filter((path) => !path.endsWith("/unified")))
       mkdirSync(join(hierarchy, cgroup), { recursive: true });
     await this.run(["ip", "link", "set", "lo", "up"]);
+    // No kube-proxy is there to lead pods from the Service of the API to its port.
+    await this.run(["ip", "addr", "add", `${SERVICE_ADDRESS}/32`, "dev", "lo"]);
     await this.run(["ip", "link", "add", BRIDGE, "type", "bridge"]);
     await this.run(["ip", "addr", "add", `${NODE_ADDRESS}/24`, "dev", BRIDGE]);
     await this.run(["ip", "link", "set", BRIDGE, "up"]);
@@ -130,7 +163,7 @@ export class Cluster {
   /** The answer's JSON; undefined for a refusal, and while nothing answers. */
   private async send(method: string, path: string, body?: object): Promise<unknown> {
     const at = (name: string) => readFileSync(join(pki(this.paths), name), "utf8");
-    const response = await fetch(`https://127.0.0.1:16443${path}`, {
+    const response = await fetch(`https://127.0.0.1:${API_PORT}${path}`, {
       method,
       ...(body && { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }),
       tls: { ca: at("ca.crt"), cert: at("admin.crt"), key: at("admin.key") },

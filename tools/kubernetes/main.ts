@@ -4,6 +4,7 @@
  * `suites/kubernetes.ts` calls it.
  */
 import { Cluster } from "./cluster.ts";
+import { serveFaults } from "./faults.ts";
 import type { Run } from "./programs.ts";
 
 const [directory = "", cgroup = "", programs = "", archives = "", report = "", ...files] = process.argv.slice(2);
@@ -24,6 +25,7 @@ const cluster = new Cluster({ directory, programs, cgroup }, run);
 let exitCode = 1;
 try {
   await cluster.start(archives.split(":"));
+  using _faults = serveFaults(directory, cluster);
   const argv = [process.execPath, "test", "--timeout=120000", "--reporter=junit", `--reporter-outfile=${report}`];
   const tests = Bun.spawn([...argv, ...files.map((file) => `./${file}`)], {
     stdin: "ignore",

@@ -3,6 +3,8 @@ import { join } from "node:path";
 /** Addresses and ports in the cluster's own network namespace. */
 export const NODE_ADDRESS = "10.88.0.1";
 export const API_PORT = 16_443;
+/** The address of the API in pods: that of its Service, the first of the range. */
+export const SERVICE_ADDRESS = "10.96.0.1";
 export const BRIDGE = "pods0";
 
 /** The paths of a cluster, all below one directory. */
@@ -105,7 +107,12 @@ disabled_plugins = [${[...off, ...tracing].map((name) => `"io.containerd.${name}
 /** The network of pods: one bridge without a way out, so no setting of the machine is changed. */
 export function networkSettings({ directory }: ClusterPaths): string {
   const range = { subnet: "10.88.0.0/24", rangeStart: "10.88.0.10", rangeEnd: "10.88.0.250", gateway: NODE_ADDRESS };
-  const ipam = { type: "host-local", dataDir: join(directory, "cni-addresses"), ranges: [[range]] };
+  const ipam = {
+    type: "host-local",
+    dataDir: join(directory, "cni-addresses"),
+    ranges: [[range]],
+    routes: [{ dst: `${SERVICE_ADDRESS}/32`, gw: NODE_ADDRESS }],
+  };
   const bridge = { type: "bridge", bridge: BRIDGE, isGateway: false, ipMasq: false, ipam };
   return JSON.stringify({ cniVersion: "1.0.0", name: "pods", plugins: [bridge] });
 }

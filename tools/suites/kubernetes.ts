@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { IMAGES } from "../executable/images.ts";
 import { removeCgroups } from "../kubernetes/cluster.ts";
 import { packImage } from "../kubernetes/image.ts";
 import { buildPrograms, hasPrograms, type Run } from "../kubernetes/programs.ts";
@@ -93,7 +94,9 @@ async function makeImages(
     await packImage(order, archive, run);
     archives.push(archive);
   }
-  return archives;
+  // The images of the chart, as docs/kubernetes.md makes them.
+  await run(["./boxyard", "dist", "--images"]);
+  return [...archives, ...IMAGES.map(({ file }) => join("dist", file))];
 }
 
 async function onCluster(context: SuiteContext, directory: string, made: { programs: string; archives: string[] }): Promise<Tally> {

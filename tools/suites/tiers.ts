@@ -61,7 +61,7 @@ export const TIERS: readonly TierRow[] = [
   { suite: "agent", tiers: FULL, seconds: 50, because: "compiled agents in real sandboxes" },
   { suite: "hostile", tiers: FULL, seconds: 40, because: "attacks need real sandboxes" },
   { suite: "pure-v2", tiers: FULL, seconds: 330, because: "an emulated machine is slow" },
-  { suite: "kubernetes", tiers: FULL, seconds: 260, because: "a real cluster; skipped where its programs are not in the cache" },
+  { suite: "kubernetes", tiers: FULL, seconds: 350, because: "a real cluster; skipped where its programs are not in the cache" },
   { suite: "chaos", tiers: FULL_AND_LONG, seconds: "given", because: "random faults find more with time; a minute in `all`" },
   { suite: "soak", tiers: LONG, seconds: "given", because: "what is lost or left shows after many lives of sandboxes" },
   { suite: "release", tiers: ["quick", "all", "long"], seconds: 2, because: "removes the platforms" },

@@ -22,8 +22,8 @@ export function objectsOf(yaml: string): ClusterObject[] {
     .flatMap((object) => object ?? []);
 }
 
-/** The two sets of objects that deploy/render.sh has made of the chart. */
-export const RENDERED = ["one", "several"] as const;
+/** The sets of objects that deploy/render.sh has made of the chart. */
+export const RENDERED = ["one", "several", "test"] as const;
 
 export const renderedChart = (name: (typeof RENDERED)[number]): ClusterObject[] => objectsOf(fileOf(`deploy/rendered/${name}.yaml`));
 
