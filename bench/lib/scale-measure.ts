@@ -24,19 +24,21 @@ export async function writtenBy(dataDir: string, databaseUrl: string | undefined
   }
 }
 
-/** Calls `deed` `count` times, `atOnce` at a time; gives the milliseconds of each, and of all. */
-export async function manyTimes(count: number, atOnce: number, deed: () => Promise<unknown>): Promise<{ each: number[]; all: number }> {
-  const each: number[] = [];
-  let begun = 0;
-  const startedAt = performance.now();
-  const work = async () => {
-    while (begun < count) {
-      begun += 1;
-      const from = performance.now();
-      await deed();
-      each.push(performance.now() - from);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
-  return { each, all: performance.now() - startedAt };
+const TICK_MS = 10;
+
+/** How long the event loop did nothing but one thing, at most: what every request waits for then. */
+export class Stalls {
+  private longest = 0;
+  private last = performance.now();
+  private readonly timer = setInterval(() => {
+    const now = performance.now();
+    this.longest = Math.max(this.longest, now - this.last - TICK_MS);
+    this.last = now;
+  }, TICK_MS);
+
+  /** Milliseconds. */
+  end(): number {
+    clearInterval(this.timer);
+    return Math.round(this.longest);
+  }
 }

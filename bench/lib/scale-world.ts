@@ -1,18 +1,36 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { type FakeAgent, type FakeSandbox, FakeWorld } from "@boxyard/driver/fake";
+import type { Load, Order } from "./scale-load.ts";
 
-/** A world whose sandboxes share one agent, which takes every `/init`: 100,000 servers of their own would be what is measured. */
-export class ScaleWorld extends FakeWorld implements Disposable {
-  private readonly server = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: () => new Response(null, { status: 204 }),
-  });
+const PROGRAM = new URL("./scale-clients.ts", import.meta.url).pathname;
+
+/**
+ * A world whose sandboxes share one agent, which takes every `/init`: 100,000 servers of their own would be what is measured. The agent and the clients are
+ * another process.
+ */
+export class ScaleWorld extends FakeWorld implements AsyncDisposable {
+  private readonly child = Bun.spawn([process.execPath, PROGRAM], { stdin: "pipe", stdout: "pipe", stderr: "inherit" });
+  private readonly lines = createInterface({ input: Readable.fromWeb(this.child.stdout as never) })[Symbol.asyncIterator]();
+  private agentPort = 0;
+
+  /** `count`: sandboxes that there is room for. */
+  static async make(count: number): Promise<ScaleWorld> {
+    const world = new ScaleWorld();
+    const bytes = count * 2 ** 30;
+    world.capacity = {
+      ...{ memoryLimitBytes: bytes, memoryFreeBytes: bytes, processLimit: count * 1000, processesFree: count * 1000 },
+      ...{ diskLimitBytes: bytes * 10, diskFreeBytes: bytes * 10 },
+    };
+    world.agentPort = ((await world.answer()) as { agentPort: number }).agentPort;
+    return world;
+  }
 
   override boot(sandbox: FakeSandbox): void {
     const nothing = () => {};
     const agent = {
       host: "127.0.0.1",
-      port: this.server.port,
+      port: this.agentPort,
       stop: async () => {},
       freeze: nothing,
       thaw: nothing,
@@ -22,8 +40,22 @@ export class ScaleWorld extends FakeWorld implements Disposable {
     sandbox.phase = "running";
   }
 
-  [Symbol.dispose](): void {
+  /** Lets the clients ask for sandboxes. */
+  async ask(order: Order): Promise<Load> {
+    this.child.stdin.write(`${JSON.stringify(order)}\n`);
+    await this.child.stdin.flush();
+    return (await this.answer()) as Load;
+  }
+
+  private async answer(): Promise<unknown> {
+    const { value, done } = await this.lines.next();
+    if (done) throw new Error("the clients have ended");
+    return JSON.parse(value);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
     this.sandboxes.clear();
-    void this.server.stop(true);
+    await this.child.stdin.end();
+    await this.child.exited;
   }
 }
