@@ -1,5 +1,5 @@
 import { AppError, type Clock, TimeLimit } from "@boxyard/core";
-import type { AgentAddress } from "@boxyard/driver";
+import type { AgentAddress, SandboxHandle } from "@boxyard/driver";
 
 /** Body of the agent's `POST /init` (docs/contract/agent.md, Init), as far as this server uses it. */
 export interface InitBody {
@@ -29,6 +29,18 @@ interface Order {
   readonly limitMs: number;
 }
 
+/** Connections to agents that others use too, before or after a request. */
+export interface AgentLines {
+  /** Sends a POST with a body of JSON. The status of the answer, which has no body; undefined when there is none, also after the abort. */
+  post(
+    to: AgentAddress,
+    of: SandboxHandle,
+    path: string,
+    request: { readonly key: string; readonly body: string },
+    signal: AbortSignal,
+  ): Promise<number | undefined>;
+}
+
 /**
  * Calls the agent of a sandbox. Whatever answers may be hostile: no redirect is followed, no body is read, every attempt and the whole have
  * a limit in time.
@@ -36,20 +48,25 @@ interface Order {
 export class AgentClient {
   private readonly clock: Clock;
   private readonly limitMs: number;
+  private readonly lines: AgentLines | undefined;
 
-  /** `limitMs`: how long an agent may take for all attempts together. */
-  constructor(clock: Clock, limitMs = AGENT_LIMIT_MS) {
+  /** `limitMs`: how long an agent may take for all attempts together. Without `lines` each request opens a connection of its own. */
+  constructor(clock: Clock, limitMs = AGENT_LIMIT_MS, lines?: AgentLines) {
     this.clock = clock;
     this.limitMs = limitMs;
+    this.lines = lines;
   }
 
-  /** Sends the agent its token and settings, repeatedly until it accepts them. Throws `internal`, reason `agent_refused`, or `deadline_exceeded`, reason `agent_silent`. */
-  async init(address: AgentAddress, initKey: string, body: InitBody, signal: AbortSignal): Promise<void> {
+  /**
+   * Sends the agent its token and settings, repeatedly until it accepts them. `of`: whose agent it is, where the connection may serve others. Throws
+   * `internal`, reason `agent_refused`, or `deadline_exceeded`, reason `agent_silent`.
+   */
+  async init(address: AgentAddress, initKey: string, body: InitBody, signal: AbortSignal, of?: SandboxHandle): Promise<void> {
     const end = this.clock.monotonic() + this.limitMs;
     let waitMs = FIRST_WAIT_MS;
     for (;;) {
       signal.throwIfAborted();
-      const outcome = await this.attempt(address, initKey, body, signal);
+      const outcome = await this.attempt(address, initKey, body, signal, of);
       if (outcome === "done") return;
       if (outcome === "refused") throw new AppError("internal", "The sandbox's agent refused its init key", { reason: "agent_refused" });
       if (this.clock.monotonic() + waitMs > end) {
@@ -111,14 +128,15 @@ export class AgentClient {
     initKey: string,
     body: InitBody,
     signal: AbortSignal,
+    of: SandboxHandle | undefined,
   ): Promise<"done" | "refused" | "again"> {
-    const request = {
-      method: "POST",
-      headers: { "Content-Type": "application/json", "X-Init-Key": initKey },
-      body: JSON.stringify(body),
-    };
+    const text = JSON.stringify(body);
     using time = new TimeLimit(Math.min(ATTEMPT_MS, this.limitMs), this.clock);
-    const status = await statusOf(address, "init", request, time, signal);
+    const request = { method: "POST", headers: { "Content-Type": "application/json", "X-Init-Key": initKey }, body: text };
+    const status =
+      of && this.lines
+        ? await this.lines.post(address, of, "/init", { key: initKey, body: text }, AbortSignal.any([signal, time.signal]))
+        : await statusOf(address, "init", request, time, signal);
     if (status === 204) return "done";
     // No status: the agent does not listen yet, closed the connection, or is too slow. The loop checks the caller's signal.
     return status === 401 || status === 400 ? "refused" : "again";

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { AgentClient } from "@boxyard/agent-client";
 import type { Clock, StepObserver, TeamId } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import type { Fingerprint, SandboxDriver } from "@boxyard/driver";
@@ -158,8 +157,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   const access = await accessOf({ store, clock, config, firstKey });
   const { limits } = access;
   const own: Own = {};
-  const agent = new AgentClient(clock, agentLimitMs);
-  const { routes, use } = assembleRouting({ config, clock, agent, tokens }, (route) => own.front?.forget(route));
+  const { routes, agent, upstreams, use } = assembleRouting({ config, clock, tokens, agentLimitMs }, (route) => own.front?.forget(route));
   const { sandboxLogs, guests } = logsOf({ store, clock, logger, sandboxes, routes, tokens });
   const events = new EventLog(logger, sandboxLogs);
   const idempotency = new Idempotency(store, clock);
@@ -228,7 +226,7 @@ export async function makeServices(options: ServerOptions, store: Store, placeme
   };
   const sweep = new Sweep({ ...restart, clock, snapshotKeeper, operations }, logger);
   const watches = [sampler, liveness, sweep, guests, retention, new SecretRefresh({ engine, events: store.events, logger })];
-  const lasting = { context, engine, routes, own, firstKey, sandboxLogs, volumes, operations };
+  const lasting = { context, engine, routes, upstreams, own, firstKey, sandboxLogs, volumes, operations };
   return { ...lasting, warm, adopt, sampler, metrics, liveness, sweep, guests, retention, watches };
 }
 

@@ -91,6 +91,7 @@ async function startModules(options: ServerOptions, modules: Modules): Promise<R
   const listening = {
     ...frontSettings(config),
     routes,
+    upstreams: made.upstreams,
     api,
     uploads: uploadTarget(context.uploads),
     clock,

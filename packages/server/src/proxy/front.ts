@@ -60,6 +60,8 @@ export interface FrontOptions extends Pick<ApiExchangeOptions, "clientAddress"> 
   /** Set for one of several servers, to which the others pass requests on. */
   readonly passedOn?: PassedOn;
   readonly routes: RouteTable;
+  /** Connections to sandboxes, which the server's own requests use too; those of the front alone by default. */
+  readonly upstreams?: UpstreamPool;
   readonly api: ApiHandler;
   /** Takes uploads; without it uploads are requests to the API. */
   readonly uploads?: UploadTarget;
@@ -105,7 +107,7 @@ export class Front implements ClientHost {
     this.ofServer = { ...options, clientAddress: addressBefore(options.clientAddress), isPassedOn: true };
     this.clients = new ClientTable(options.maxClients ?? MAX_CLIENTS);
     this.peerLimitMs = options.peerLimitMs ?? PEER_LIMIT_MS;
-    this.pool = new UpstreamPool(() => options.clock.monotonic(), this.peerLimitMs);
+    this.pool = options.upstreams ?? new UpstreamPool(() => options.clock.monotonic(), this.peerLimitMs);
     this.ports = (options.ports ?? openPorts(options))((socket, tls) => this.accept(socket, tls));
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
   }

@@ -5,6 +5,9 @@ import { AGENT_PORT } from "@boxyard/spec";
 const KEEP_AGENT_MS = 4000;
 const KEEP_OTHER_MS = 1000;
 
+/** The name under which connections to a port of a sandbox are kept. An address may belong to another sandbox later, an incarnation never. */
+export const upstreamKey = (sandboxId: string, incarnation: number, port: number): string => `${sandboxId}:${incarnation}:${port}`;
+
 /** How long an idle connection to this port of a sandbox is kept for another request. A program may announce in `Keep-Alive` how long it keeps the connection. */
 export function keepMs(port: number, response: ResponseHead | undefined): number {
   if (port === AGENT_PORT) return KEEP_AGENT_MS;

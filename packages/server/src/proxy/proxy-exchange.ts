@@ -14,7 +14,7 @@ import { AGENT_PORT } from "@boxyard/spec";
 import { AnswerBody, forwardedOf } from "./answer-body.ts";
 import { type ProxyProblem, problemResponse, problems } from "./answers.ts";
 import type { ExchangeEdit } from "./exchange-edit.ts";
-import { keepMs } from "./keep.ts";
+import { keepMs, upstreamKey } from "./keep.ts";
 import type { Flight, Route } from "./route-table.ts";
 import { headForSandbox, mayReuse, upstreamOf } from "./sandbox-request.ts";
 
@@ -51,7 +51,7 @@ export class ProxyExchange implements Exchange, UpstreamOwner, Flight {
     this.route = route;
     this.port = port;
     this.pool = pool;
-    this.key = `${route.sandboxId}:${route.incarnation}:${port}`;
+    this.key = upstreamKey(route.sandboxId, route.incarnation, port);
   }
 
   get linkedPort(): number | undefined {

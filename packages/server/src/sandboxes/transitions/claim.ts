@@ -68,7 +68,7 @@ const init: Step<ClaimContext> = {
     const body = sandbox.isRehearsed ? userInitOf(parts, input.wanted, template.env) : initBodyOf(parts, input.wanted, template.env);
     using limit = new TimeLimit(INIT_MS, parts.clock);
     const inTime = AbortSignal.any([signal, limit.signal]);
-    await parts.agent.init(addressOf(sandbox), input.wanted.facts.initKey, body, inTime);
+    await parts.agent.init(addressOf(sandbox), input.wanted.facts.initKey, body, inTime, sandbox.handle);
     input.onReady?.();
   },
 };

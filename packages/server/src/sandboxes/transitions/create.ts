@@ -91,7 +91,8 @@ const init: Step<CreateContext> = {
   async run(context, _undo, signal) {
     const { parts, sandbox } = context;
     const address = await parts.driver.address(sandbox.handle);
-    await parts.agent.init(address, sandbox.record.facts.initKey, initBodyOf(parts, sandbox.record, context.template.env), signal);
+    const body = initBodyOf(parts, sandbox.record, context.template.env);
+    await parts.agent.init(address, sandbox.record.facts.initKey, body, signal, sandbox.handle);
     if (sandbox.incarnation) sandbox.incarnation.address = address;
   },
 };

@@ -48,7 +48,7 @@ const rehearse: Step<WarmContext> = {
     const { record } = sandbox;
     // Without a time: after a clock that was set back, the `/init` of the claim would count as the older one.
     const { timestamp: _, ...body }: InitBody = initBodyOf(parts, record, template.env);
-    await parts.agent.init(addressOf(sandbox), record.facts.initKey, body, signal);
+    await parts.agent.init(addressOf(sandbox), record.facts.initKey, body, signal, sandbox.handle);
     sandbox.isRehearsed = true;
     const agent = { address: addressOf(sandbox), accessToken: parts.tokens.access(sandbox.id) };
     for (let left = REHEARSALS; left > 0; left--) {
