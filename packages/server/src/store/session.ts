@@ -3,6 +3,7 @@ import type { SQL } from "bun";
 import { currentActor } from "../actor.ts";
 import type { NewEvent } from "./event.ts";
 import { insertEvents } from "./insert-events.ts";
+import type { Sqlite } from "./sqlite.ts";
 import { storeFault } from "./store-fault.ts";
 import type { StoreHealth } from "./store-health.ts";
 
@@ -148,11 +149,12 @@ export class SqliteSession implements Session {
   private readonly turns = new SerialQueue();
   private pending = 0;
 
-  constructor(raw: SQL, health: StoreHealth, clock: Clock) {
-    this.raw = raw;
+  constructor(database: Sqlite, health: StoreHealth, clock: Clock) {
+    this.raw = database.sql;
     this.health = health;
     this.clock = clock;
-    this.sql = intercepted(raw, health, (statement) => (this.pending === 0 ? statement() : this.inTurn(statement)));
+    const run = (statement: () => Promise<unknown>) => (this.pending === 0 ? statement() : this.inTurn(statement));
+    this.sql = database.through((statement) => watched(health, () => run(statement)));
   }
 
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 import { type Clock, newTeamId, type SandboxId, type SandboxState, systemClock, type TeamId } from "@boxyard/core";
-import { SQL } from "bun";
+import type { SQL } from "bun";
 import { CheckpointRows } from "./checkpoint-rows.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
 import { claimKey, type IdempotencyRecord } from "./idempotency-rows.ts";
@@ -22,6 +22,7 @@ import { SqlMetricStore } from "./sql-metric-store.ts";
 import { SqlSandboxLogStore } from "./sql-sandbox-log-store.ts";
 import { SqlTemplateStore } from "./sql-template-store.ts";
 import { type Row, text } from "./sql-values.ts";
+import { Sqlite } from "./sqlite.ts";
 import type { FormerName, SandboxChange, Store, StoreTransaction } from "./store.ts";
 import { isDiskFull, storeFault } from "./store-fault.ts";
 import { makePrivate, StoreFile } from "./store-file.ts";
@@ -92,7 +93,8 @@ export class SqlStore implements Store {
   static async open(place: StorePlace, node: string, sealer?: Sealer, clock: Clock = systemClock): Promise<SqlStore> {
     const sealing = new Secrets(sealer);
     const keptAs = "file" in place ? makePrivate(place.file) : undefined;
-    const sql = "url" in place ? connectionsTo(place) : new SQL({ adapter: "sqlite", filename: place.file });
+    const database = "url" in place ? undefined : new Sqlite(place.file);
+    const sql = "url" in place ? connectionsTo(place) : (database as Sqlite).sql;
     try {
       if ("url" in place && place.epoch !== undefined) await checkFenced(sql, place.epoch);
       if ("file" in place) {
@@ -117,8 +119,8 @@ export class SqlStore implements Store {
     const health = new StoreHealth(clock);
     health.keptAs = keptAs;
     const parts = { health, place, node, sealing, clock };
-    if ("url" in place) return new SqlStore(new PostgresSession(sql, health, clock), parts);
-    const session = new SqliteSession(sql, health, clock);
+    if (!database || "url" in place) return new SqlStore(new PostgresSession(sql, health, clock), parts);
+    const session = new SqliteSession(database, health, clock);
     if (place.file !== ":memory:") health.file = new StoreFile(place.file, session);
     return new SqlStore(session, parts);
   }
