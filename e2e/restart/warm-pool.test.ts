@@ -74,15 +74,16 @@ describe("kill -9 in a claim", () => {
     }, 60_000);
   }
 
-  // A create under a key is an operation: it is done when that is, which repeated-create.test.ts proves.
-  test("after its last step leaves a whole sandbox", async () => {
+  test("after its last step leaves a whole sandbox, which the same key leads to", async () => {
     const member = await onlyWarm();
     platform().inject({ layer: "server", step: "claim result", when: "after", act: "die" });
-    const answer = create().catch(() => undefined);
+    const key = { "Idempotency-Key": crypto.randomUUID() };
+    const answer = create(key).catch(() => undefined);
     await platform().died();
     expect(await answer).toBeUndefined();
     await platform().restart();
     expect(await listed()).toEqual([member]);
+    expect([idOf(await create(key)), await listed()]).toEqual([member, [member]]);
     expect(await printed(member, 'echo "$SECRET $(hostname)"')).toBe(`of the first ${member}`);
   }, 60_000);
 });

@@ -114,7 +114,7 @@ export class SandboxService {
     using _working = warm.working();
     const reserved = warm.reserve(newRecord(newSandboxId(), wanted, clock.now()), input);
     const make = async (id: SandboxId, renew: () => Promise<SandboxId>) => {
-      const made = reserved && (await unlessGone(makeIt(this.parts, newRecord(id, wanted, clock.now()), input, caring, reserved)));
+      const made = reserved && (await unlessGone(makeSandbox(this.parts, newRecord(id, wanted, clock.now()), input, caring, reserved)));
       if (made) return made;
       return makeIt(this.parts, newRecord(reserved ? await renew() : id, wanted, clock.now()), input, caring);
     };

@@ -3,7 +3,7 @@ import type { SandboxRecord, Store } from "../../store/index.ts";
 import type { Operation } from "../engine/operation.ts";
 import type { Operations } from "../engine/operations.ts";
 import type { CreateTemplate } from "../transitions/create.ts";
-import { type MakerParts, makeSandbox, type Reserved } from "./maker.ts";
+import { type MakerParts, makeSandbox } from "./maker.ts";
 
 export interface CreateOnceInput {
   readonly id: SandboxId;
@@ -20,7 +20,6 @@ export interface CreateOnceContext {
   readonly template: CreateTemplate;
   /** Aborts when nobody waits for the sandbox any more. */
   readonly caller: AbortSignal;
-  readonly reserved: Reserved | undefined;
   /** The record of the sandbox that runs, after `make`. */
   made: SandboxRecord | undefined;
 }
@@ -28,16 +27,16 @@ export interface CreateOnceContext {
 const make: Step<CreateOnceContext> = {
   name: "make",
   async run(context, undo) {
-    const { parts, wanted, template, caller, reserved } = context;
+    const { parts, wanted, template, caller } = context;
     undo.add("end", () => end(parts, wanted.id));
-    context.made = await makeSandbox(parts, wanted, template, caller, reserved);
+    context.made = await makeSandbox(parts, wanted, template, caller);
   },
 };
 
 /** If the removal fails, the sweep tries again. */
 async function end({ engine }: Pick<MakerParts, "engine">, id: SandboxId): Promise<void> {
   const sandbox = engine.sandboxes.find(id);
-  // A sandbox of the pool that the create did not get goes on waiting.
+  // An earlier version's operation may have the id of a sandbox of the pool, which goes on waiting.
   if (sandbox && !sandbox.isEnding && sandbox.record.owner.kind === "user") await engine.end(sandbox, "unfinished").catch(() => {});
 }
 
@@ -62,18 +61,24 @@ export async function makeSandboxOnce(
   wanted: SandboxRecord,
   template: CreateTemplate,
   caller: AbortSignal,
-  reserved?: Reserved,
 ): Promise<SandboxRecord> {
   const { id, teamId } = wanted;
-  const context: CreateOnceContext = { parts, wanted, template, caller, reserved, made: undefined };
+  const context: CreateOnceContext = { parts, wanted, template, caller, made: undefined };
   // The create itself ends when its caller leaves; what is made by then is noted.
   const never = new AbortController().signal;
   await operations.run(createOnce, { id, teamId, input: { id }, about: id }, context, never);
   return context.made ?? wanted;
 }
 
-/** The sandbox that an earlier `makeSandboxOnce` has made, ended or not; undefined when that was undone. */
+/**
+ * The sandbox that an earlier create has made under this id, ended or not; undefined when that was undone. A claim is no operation: it is one write, after
+ * which the sandbox is a user's.
+ */
 export async function madeOnce(store: Pick<Store, "operations" | "getSandbox">, id: SandboxId): Promise<SandboxRecord | undefined> {
   const found = await store.operations.find(id);
-  return found?.output === undefined ? undefined : store.getSandbox(id);
+  if (found) return found.output === undefined ? undefined : store.getSandbox(id);
+  const record = await store.getSandbox(id);
+  // A claim whose write has taken place, but seemed to fail, was undone.
+  const isClaimed = record?.owner.kind === "user" && record.facts.isClaimed && record.reason !== "create_failed";
+  return isClaimed ? record : undefined;
 }

@@ -178,5 +178,5 @@ const isAdopted = ({ record, incarnation, pending }: Sandbox): boolean =>
 /** The wanted record for the sandbox of the pool that becomes it. */
 function ofMember(wanted: SandboxRecord, { id, record }: Sandbox): SandboxRecord {
   const { incarnation, facts } = record;
-  return { ...wanted, id, incarnation, state: "running", facts: { ...wanted.facts, initKey: facts.initKey } };
+  return { ...wanted, id, incarnation, state: "running", facts: { ...wanted.facts, initKey: facts.initKey, isClaimed: true } };
 }
