@@ -97,13 +97,7 @@ export class SqlStore implements Store {
     const sql = "url" in place ? connectionsTo(place) : (database as Sqlite).sql;
     try {
       if ("url" in place && place.epoch !== undefined) await checkFenced(sql, place.epoch);
-      if ("file" in place) {
-        // Before WAL: then SQLite keeps the WAL's index in its own memory. A mapped index file that another program truncates kills the process (SIGBUS).
-        if (place.exclusive) await sql.unsafe("PRAGMA locking_mode = EXCLUSIVE");
-        await sql.unsafe("PRAGMA journal_mode = WAL");
-        await sql.unsafe("PRAGMA synchronous = NORMAL");
-        await sql.unsafe("PRAGMA busy_timeout = 5000");
-      }
+      if ("file" in place) await database?.configure(place.exclusive ?? false);
       const last = async (tx: SQL) => {
         // Rows that are older than the column `node` belong to this server, which was the only one then.
         await tx`UPDATE sandboxes SET node = ${node} WHERE node = ''`;

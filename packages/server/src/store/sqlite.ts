@@ -34,6 +34,13 @@ export class Sqlite {
     this.sql = this.through((statement) => statement());
   }
 
+  /** Sets how the file is written. */
+  async configure(isExclusive: boolean): Promise<void> {
+    // Before WAL: then SQLite keeps the WAL's index in its own memory. A mapped index file that another program truncates kills the process (SIGBUS).
+    if (isExclusive) this.once("PRAGMA locking_mode = EXCLUSIVE");
+    for (const how of ["journal_mode = WAL", "synchronous = NORMAL", "busy_timeout = 5000"]) this.once(`PRAGMA ${how}`);
+  }
+
   /** A `sql` that passes each statement to `run`, which calls it when its time has come. */
   through(run: (statement: () => Promise<unknown>) => Promise<unknown>): SQL {
     const tag = (first: TemplateStringsArray | Part["values"], ...values: unknown[]) => {
