@@ -74,7 +74,9 @@ test("a sandbox at its memory limit is paused and resumed, and none of its proce
     handle = await driver.resume({ ...spec, incarnation }, { memory: true }, never);
     await initAgent(await driver.address(handle));
     await driver.dropGeneration(handle);
-    expect([(await left()) < 2 * LEFT, (await driver.stats(handle)).oomKills]).toEqual([true, 0]);
+    // It comes while the sandbox runs already.
+    await eventually("its memory is there again", async () => (await left()) < 2 * LEFT, { withinMs: 60_000 });
+    expect((await driver.stats(handle)).oomKills).toBe(0);
   }
   process.kill(holderOf(handle), "SIGUSR2");
   await eventually("its memory is freed", async () => (await left()) > LIMIT / 2);
