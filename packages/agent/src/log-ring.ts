@@ -1,3 +1,4 @@
+import type { HttpRoute } from "./contracts.ts";
 import { LIMITS } from "./limits.ts";
 
 /** The agent's own log: the last lines, in memory. It is not written to standard output, which is a pipe inside the sandbox. */
@@ -26,4 +27,14 @@ export class LogRing {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message} (${describe(error.cause)})`;
+}
+
+/** `GET /boxyard/log`: the last lines of the agent's own log, oldest first. */
+export function logRoute(log: LogRing): HttpRoute {
+  return {
+    method: "GET",
+    path: "/boxyard/log",
+    access: "token",
+    handle: () => Response.json(log.recent(), { headers: { "Cache-Control": "no-store" } }),
+  };
 }

@@ -12,3 +12,9 @@ export const PROGRAM = { server: "@server", layerWorker: "@layer-worker", egress
 
 /** Name of the directory next to the executable's code with its files; recipes of templates are in its `images/`, as in a checkout. */
 export const CARRIED_DIRECTORY = "carried";
+
+/**
+ * Exit code of `serve` on a machine that is not set up, or not for this version (EX_CONFIG of sysexits.h). The command line then runs `setup` and starts
+ * the server again.
+ */
+export const EXIT_SETUP_NEEDED = 78;

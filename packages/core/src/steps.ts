@@ -167,3 +167,11 @@ function begin(name: string, observer: StepObserver): (error?: unknown) => void 
 export function used(before: CpuMs, after: CpuMs): CpuMs {
   return Object.fromEntries(Object.entries(after).map(([who, ms]) => [who, ms - (before[who] ?? 0)]));
 }
+
+/** Runs `work` as a named point, so that tests can inject faults before and after it. */
+export async function atPoint<T>(observer: StepObserver | undefined, point: string, work: () => Promise<T>): Promise<T> {
+  await observer?.before?.(point);
+  const result = await work();
+  await observer?.after?.(point);
+  return result;
+}

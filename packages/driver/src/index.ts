@@ -15,7 +15,7 @@ export * from "./network/recording-use.ts";
 export * from "./network/upstream-proxy.ts";
 export * from "./runtime/agent-environment.ts";
 export * from "./runtime/capabilities.ts";
-export * from "./runtime/in-use.ts";
+export * from "./runtime/runtime.ts";
 export * from "./runtime/runtime.ts";
 export * from "./runtime/types.ts";
 export * from "./runtime/validate-spec.ts";

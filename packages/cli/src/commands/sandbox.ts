@@ -152,7 +152,7 @@ function configureCreate(command: Command, context: CliContext): void {
     .action((template: string | undefined, options: actions.CreateOptions) => actions.create(template, options, context));
 }
 
-export function configureKill(command: Command, context: CliContext): void {
+function configureKill(command: Command, context: CliContext): void {
   command
     .description("End sandboxes, with all that is in them.")
     .argument("[sandbox...]", "id, name, or beginning of the id of a sandbox")
@@ -163,7 +163,7 @@ export function configureKill(command: Command, context: CliContext): void {
     .action((ids: string[], options: actions.KillOptions) => actions.kill(ids, options, context));
 }
 
-export function configureList(command: Command, context: CliContext): void {
+function configureList(command: Command, context: CliContext): void {
   command
     .description("List sandboxes, the newest first.")
     .addOption(new Option("--state <state>", "only those in this state").choices(STATES))
@@ -175,3 +175,7 @@ export function configureList(command: Command, context: CliContext): void {
     .addHelpText("after", "\nExamples:\n  $ boxyard ls\n  $ boxyard ls --state paused --metadata task=42")
     .action((options: actions.ListOptions) => actions.list(options, context));
 }
+
+/** The short forms of `sandbox list` and `sandbox kill`. */
+export const ls = { configure: (command: Command, context: CliContext): void => configureList(command, context) };
+export const rm = { configure: (command: Command, context: CliContext): void => configureKill(command, context) };

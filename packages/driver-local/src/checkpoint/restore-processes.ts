@@ -8,8 +8,9 @@ import type { CreateContext } from "../sandbox/parts.ts";
 import { type LocalSandboxRecord, writeRecord } from "../state/record.ts";
 import { confine } from "../steps/limits.ts";
 import { network } from "../steps/network.ts";
+import { ChildProgram, type ForkServer } from "../sys/fork-server/index.ts";
+import { AT_FDCWD, CLONE, O } from "../sys/libc.ts";
 import { VolumeFiles } from "../user-volumes/volume-files.ts";
-import { setHostname } from "./hostname.ts";
 import { changeNames, type OwnNames } from "./hosts.ts";
 import { restoreMemory } from "./restore.ts";
 import { requireFree } from "./volume-locks.ts";
@@ -79,4 +80,14 @@ function withProcess(record: LocalSandboxRecord, pid: number): LocalSandboxRecor
   const process = identify(pid);
   if (!process) throw new AppError("internal", "The sandbox's init ended while it was restored", { reason: "init_ended" });
   return { ...record, process };
+}
+
+/** Sets the host name of the sandbox whose init is `pid`: an image of memory holds the name of the sandbox that it was made of. */
+async function setHostname(forkServer: ForkServer, pid: number, hostname: string): Promise<void> {
+  const program = new ChildProgram();
+  const path = `/proc/${pid}/ns/uts`;
+  const namespace = program.call("openat", [AT_FDCWD, path, O.RDONLY | O.CLOEXEC, 0], path);
+  program.call("setns", [namespace, CLONE.NEWUTS], "uts namespace");
+  program.call("sethostname", [hostname, Buffer.byteLength(hostname)], hostname);
+  await forkServer.run(program);
 }

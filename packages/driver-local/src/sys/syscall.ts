@@ -1,6 +1,6 @@
 import { ptr } from "bun:ffi";
 import { KernelError } from "@boxyard/core/errno";
-import { kernelCall } from "./native.ts";
+import { errno, lazyLibc } from "@boxyard/core/libc";
 import { NUMBERS, type SyscallName } from "./numbers.ts";
 
 /** An argument of a system call: a number; text (NUL-terminated); a buffer, passed by its address (the kernel may write to it); null, passed as 0. */
@@ -40,4 +40,15 @@ export function syscall(name: SyscallName, args: readonly SyscallArg[], what = "
   const result = trySyscall(name, ...args);
   if (result < 0) throw new KernelError(what ? `${name} ${what}` : name, -result);
   return result;
+}
+
+const libc = lazyLibc("syscall");
+
+type Word = number | bigint;
+
+/** Makes one system call on this thread, with arguments as numbers. Returns its result, or `-errno`. */
+function kernelCall(number: number, a: Word, b: Word, c: Word, d: Word, e: Word, f: Word): number {
+  const result = libc().syscall(number, a, b, c, d, e, f);
+  // errno is read at once: no code of the engine runs in between that could change it.
+  return Number(result) === -1 ? -errno() : Number(result);
 }

@@ -1,7 +1,7 @@
 import { AppError, type SandboxId, unlessAborted } from "@boxyard/core";
 import type { SandboxHandle } from "../handle.ts";
-import { inUse } from "../runtime/in-use.ts";
 import type { RuntimeCapabilities, RuntimeDriver } from "../runtime/runtime.ts";
+import { inUse } from "../runtime/runtime.ts";
 import type {
   AgentAddress,
   Capacity,

@@ -1,4 +1,5 @@
 import type { SandboxId } from "@boxyard/core";
+import { AppError } from "@boxyard/core";
 import type { SandboxHandle } from "../handle.ts";
 import type {
   AgentAddress,
@@ -137,4 +138,13 @@ export interface RuntimeDriver {
    * `sandboxes_left`, while `list` is not empty. Repeatable.
    */
   release(): Promise<void>;
+}
+
+/** The error of a `resize` below what the sandbox uses. */
+export function inUse(what: "memory" | "disk", usedBytes: number, wantedBytes: number): AppError {
+  const mib = (bytes: number) => Math.ceil(bytes / 2 ** 20);
+  return new AppError("failed_precondition", `The sandbox uses ${mib(usedBytes)} MiB of ${what}, more than ${mib(wantedBytes)} MiB`, {
+    reason: `${what}_in_use`,
+    details: { usedBytes },
+  });
 }

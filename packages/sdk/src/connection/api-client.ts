@@ -3,7 +3,6 @@ import { SDK_VERSION } from "../version.ts";
 import type { ConnectionConfig } from "./config.ts";
 import { errorFromResponse } from "./http-errors.ts";
 import { type RequestOptions, RequestScope } from "./request-scope.ts";
-import { type Bytes, sendableBody } from "./sendable-body.ts";
 import { ServerRuns } from "./server-runs.ts";
 
 export interface ApiRequest<T> {
@@ -153,4 +152,19 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const timer = setTimeout(done, ms);
     signal?.addEventListener("abort", done, { once: true });
   });
+}
+
+/** What a request can send as it is. */
+type Bytes = string | Uint8Array<ArrayBuffer> | ArrayBuffer | Blob | ReadableStream<Uint8Array>;
+
+/** Pages and workers of browsers say so; Node, Bun and Deno give their own names. */
+const isBrowser = (): boolean => {
+  const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };
+  return navigator?.userAgent?.startsWith("Mozilla/") === true;
+};
+
+/** The body of a request. Browsers send no stream over HTTP/1.1, so there a stream is read to its end first. */
+async function sendableBody(bytes: Bytes): Promise<Bytes> {
+  if (!(bytes instanceof ReadableStream) || !isBrowser()) return bytes;
+  return new Response(bytes as ReadableStream<Uint8Array<ArrayBuffer>>).blob();
 }

@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import type { EntryInfo, filesystemService } from "@boxyard/spec/agent";
-import { type AgentContext, actingUser, type RpcCall, type RpcHandlers, type SystemUser } from "../../contracts.ts";
+import type { RpcCall } from "../../contracts.ts";
+import { type AgentContext, actingUser, type RpcHandlers, type SystemUser } from "../../contracts.ts";
 import { EntryReader } from "../entry-info.ts";
 import { ensureDir, PinnedDir } from "../path/pinned-dir.ts";
 import { resolvePath } from "../path/resolve-path.ts";
 import { errnoOf, fileError, guarded } from "../sys/errno.ts";
-import { entryFor } from "./legacy-client.ts";
 import { listDirMessage } from "./list-dir.ts";
 import { entryOf, move } from "./move.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -80,4 +80,17 @@ export function treeHandlers(ctx: AgentContext): Pick<Handlers, "Stat" | "MakeDi
       return {};
     },
   };
+}
+
+/** User agent of the first Python client, which fails on unknown members. No later client sends it. */
+const USER_AGENT = "connect-python";
+const NO_METADATA: EntryInfo["metadata"] = Object.freeze({});
+
+/** Prepares entries for the client of this call: whole, or only name, type and path for the oldest client (docs/contract/agent.md, Oldest client). */
+function entryFor(call: RpcCall): (entry: EntryInfo) => EntryInfo {
+  if (call.header("User-Agent") !== USER_AGENT) return (entry) => entry;
+  call.setHeader("X-E2B-Legacy-SDK", "true");
+  // Members with default values are not sent.
+  const rest = { size: 0, mode: 0, permissions: "", owner: "", group: "", metadata: NO_METADATA, isSymlink: false };
+  return ({ name, type, path }) => ({ name, type, path, ...rest });
 }

@@ -2,7 +2,6 @@ import type { ServerState } from "@boxyard/spec/platform-types";
 import { bytes, megabytes } from "../../lib/format.ts";
 import { Meter } from "../../ui/meter.tsx";
 import { Card, Facts } from "../../ui/page.tsx";
-import { shortWords } from "./short-of.ts";
 
 /** What the sandboxes of all teams have of the machine. */
 export function Capacity({ state: { memoryBytes, diskBytes, processes, warm, room } }: { state: ServerState }) {
@@ -47,3 +46,15 @@ export function Capacity({ state: { memoryBytes, diskBytes, processes, warm, roo
     </Card>
   );
 }
+
+const WORDS: Readonly<Record<ServerState["room"]["shortOf"], string>> = {
+  places: "the number allowed",
+  memory: "memory",
+  disk: "disk",
+  processes: "processes",
+  promisedMemory: "promised memory",
+  promisedDisk: "promised disk",
+};
+
+/** What ends first when sandboxes are made. */
+export const shortWords = (shortOf: ServerState["room"]["shortOf"]): string => WORDS[shortOf];

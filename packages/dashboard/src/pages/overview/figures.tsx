@@ -1,6 +1,6 @@
 import type { ListedSandbox, ServerState } from "@boxyard/spec/platform-types";
 import { counted, megabytes, milliseconds } from "../../lib/format.ts";
-import { shortWords } from "./short-of.ts";
+import { shortWords } from "./capacity.tsx";
 
 type Figure = readonly [name: string, value: string, more: string, tone?: string];
 

@@ -1,8 +1,11 @@
 import type { SandboxDetail } from "@boxyard/spec/platform-types";
 import { useMemo } from "preact/hooks";
+import { FileBrowser } from "../../files/file-browser.tsx";
+import type { Agent } from "../../lib/agent.ts";
 import { agentOf } from "../../lib/agent.ts";
 import { sandbox } from "../../lib/api.ts";
 import { ApiError } from "../../lib/api-error.ts";
+import { filesOfSandbox } from "../../lib/file-source.ts";
 import { duration, fullTime } from "../../lib/format.ts";
 import { useNow } from "../../lib/now.ts";
 import { useResource } from "../../lib/resource.ts";
@@ -13,7 +16,6 @@ import { Badge, Empty, Loaded } from "../../ui/state.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Actions } from "./actions.tsx";
 import { DetailsTab } from "./details-tab.tsx";
-import { FilesTab } from "./files-tab.tsx";
 import { LogsTab } from "./logs-tab.tsx";
 import { MetricsTab } from "./metrics-tab.tsx";
 import { NetworkTab } from "./network-tab.tsx";
@@ -121,4 +123,12 @@ function Gone({ id, tab }: { id: string; tab: string }) {
       {tab !== "none" && <LogsTab id={id} />}
     </Page>
   );
+}
+
+const HOME = "/home/user";
+const PLACES = [HOME, "/", "/tmp", "/etc"];
+
+function FilesTab({ agent }: { agent: Agent }) {
+  const source = useMemo(() => filesOfSandbox(agent), [agent]);
+  return <FileBrowser source={source} home={HOME} places={PLACES} />;
 }

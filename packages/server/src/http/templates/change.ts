@@ -1,6 +1,6 @@
 import type { routes, TemplateChange } from "@boxyard/spec/platform";
 import { json, noContent } from "../responses.ts";
-import { namesOf } from "./present.ts";
+import { namesOf, presentRequested } from "./present.ts";
 import type { Handler, HandlerOf } from "./services.ts";
 
 /** `PATCH /v2/templates/{id}`, and its older path. */
@@ -18,4 +18,10 @@ export const deleteTemplate: HandlerOf<typeof routes.deleteTemplate> = async ({ 
 export const getAlias: HandlerOf<typeof routes.getAlias> = ({ caller, param }, { templates }) => {
   const { record } = templates.findOwn(caller.teamId, param("alias"), "alias");
   return json(200, { templateID: record.id, public: record.isPublic });
+};
+
+/** `POST /v3/templates` (docs/contract/templates.md, Create). */
+export const createTemplate: HandlerOf<typeof routes.createTemplate> = async ({ body, caller }, { catalog }) => {
+  const { template, build } = await catalog.request(caller.teamId, body);
+  return json(202, presentRequested(template, build));
 };

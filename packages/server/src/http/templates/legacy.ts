@@ -1,6 +1,7 @@
+import { AppError, type TeamId } from "@boxyard/core";
 import type { LegacyTemplate, NewTemplate, routes } from "@boxyard/spec/platform";
 import type { BuildRecord, TemplateRecord } from "../../store/index.ts";
-import { refusePushed } from "../../templates/builds/pushed-images.ts";
+import type { Builds } from "../../templates/builds/builds.ts";
 import type { TemplateLists } from "../../templates/template-lists.ts";
 import { json } from "../responses.ts";
 import { presentListed } from "./present.ts";
@@ -37,4 +38,16 @@ async function presentLegacy(template: TemplateRecord, build: BuildRecord, lists
   const { entry } = await lists.one(template.teamId, template.id, { limit: 1 });
   const { cpuCount, memoryMB, diskMB: diskSizeMB } = build.resources;
   return { ...presentListed(entry), buildID: build.id, buildStatus: build.status, cpuCount, memoryMB, diskSizeMB };
+}
+
+const WAY = "start the build with POST /v2/templates/{templateID}/builds/{buildID}, which says its steps";
+
+/**
+ * Refuses the start of a build whose image the client has pushed with docker: this server takes none. The build stays as it is. Throws `unimplemented`,
+ * reason `no_pushed_images`; for a build that cannot be started `failed_precondition` or `not_found`.
+ */
+async function refusePushed(builds: Pick<Builds, "progress">, teamId: TeamId, template: string, buildId: string): Promise<never> {
+  const { build } = await builds.progress(teamId, template, buildId, { offset: 0, limit: 1, minLevel: "error" });
+  if (build.status !== "waiting") throw new AppError("failed_precondition", "build is not in waiting state", { reason: "build_started" });
+  throw new AppError("unimplemented", `This server takes no images that are pushed with docker: ${WAY}`, { reason: "no_pushed_images" });
 }

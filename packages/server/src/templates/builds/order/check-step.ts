@@ -1,8 +1,8 @@
 import type { TeamId } from "@boxyard/core";
+import { AppError } from "@boxyard/core";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import { STEP_TYPES } from "../steps/steps.ts";
 import { checkHash, type Uploads } from "../uploads.ts";
-import { refuse } from "./refuse.ts";
 
 const ENV_NAME = /^[^=\0]+$/;
 const MODE = /^[0-7]{1,4}$/;
@@ -109,3 +109,6 @@ function checkCopy(step: TemplateStep, at: string, teamId: TeamId, { uploads, st
   checkHash(filesHash, `${at}.filesHash`);
   if (!uploads.has(teamId, filesHash)) throw refuse(`${at}.filesHash: no files were uploaded under ${filesHash}`);
 }
+
+/** The error for a request to start a build that is not valid. The message begins with the member's path. */
+export const refuse = (message: string) => new AppError("invalid_argument", message, { reason: "invalid_build" });

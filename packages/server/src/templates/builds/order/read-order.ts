@@ -6,8 +6,7 @@ import { checkMounts } from "../../../volumes/mounts.ts";
 import type { Templates } from "../../templates.ts";
 import { checkHash, type Uploads } from "../uploads.ts";
 import type { BuildOrder, StageOrder } from "./build-order.ts";
-import { checkStep } from "./check-step.ts";
-import { refuse } from "./refuse.ts";
+import { checkStep, refuse } from "./check-step.ts";
 
 const BASE_IMAGE = /^(?:docker\.io\/)?(?:e2bdev|boxyard)\/base(?::latest)?$/;
 /** Our client resolves this name in Dockerfiles; other clients send it as the name of an image. */

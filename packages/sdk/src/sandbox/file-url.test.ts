@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { signFileUrl } from "./signature.ts";
+import { signFileUrl } from "./file-url.ts";
 
 test("signs as the contract's test vector says", async () => {
   const signature = await signFileUrl({
