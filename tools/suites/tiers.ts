@@ -31,7 +31,7 @@ export const TIERS: readonly TierRow[] = [
   { suite: "boundaries", tiers: EVERY, seconds: 1, because: "a check" },
   { suite: "sizes", tiers: EVERY, seconds: 2, because: "a check" },
   { suite: "generated", tiers: EVERY, seconds: 4, because: "a check" },
-  { suite: "contract", tiers: EVERY, seconds: 25, because: "what is tried on fakes holds on the real drivers and stores" },
+  { suite: "contract", tiers: EVERY, seconds: 15, because: "what is tried on fakes holds on the real drivers and stores" },
   {
     suite: "unit",
     files:
@@ -40,7 +40,7 @@ export const TIERS: readonly TierRow[] = [
     seconds: 30,
     because: "they start a program for each case (the command, a JDK, a server that is killed), or build the package",
   },
-  { suite: "unit", tiers: EVERY, seconds: 80, because: "every part by itself; with one fault at each step of each transition" },
+  { suite: "unit", tiers: EVERY, seconds: 60, because: "every part by itself; with one fault at each step of each transition" },
   {
     suite: "e2e",
     files: /^e2e\/front-door\/run\./,
