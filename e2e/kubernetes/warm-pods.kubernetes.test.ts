@@ -18,7 +18,13 @@ beforeAll(async () => {
   // Many on a small machine, which is what these pods share.
   const small = { BOXYARD_KUBERNETES_CPU_REQUEST: "0.01" };
   const creates = { BOXYARD_MAX_CREATES: "32", BOXYARD_TEAM_LIMITS: "sandboxes=1000,createsPerMinute=100000,cpus=10000,memoryMB=1000000" };
-  server = await PodsServer.start("warm", { BOXYARD_WARM_SANDBOXES: String(PODS), BOXYARD_WARM_MEMORY: "64G", ...small, ...creates });
+  server = await PodsServer.start("warm", {
+    BOXYARD_WARM_SANDBOXES: String(PODS),
+    BOXYARD_WARM_LEAST: String(PODS),
+    BOXYARD_WARM_MEMORY: "64G",
+    ...small,
+    ...creates,
+  });
 }, LIMIT_MS);
 afterAll(() => server?.stop(), LIMIT_MS);
 
@@ -50,25 +56,11 @@ async function labelsOf(id: string): Promise<Readonly<Record<string, string>>> {
   return JSON.parse(metadata.annotations["boxyard.dev/spec"] ?? "").labels;
 }
 
-/** How many more than wait a burst asks for. */
-const MORE = Math.max(8, Math.ceil(PODS / 3));
-
-/** Bursts of creates, each a little larger than what waits, until as many wait as are claimed at once. */
-async function fill(): Promise<void> {
-  for (let wanted = 0; wanted < PODS; ) {
-    wanted = Math.min(PODS, (await waiting()) + MORE);
-    // On a busy machine some start too late: a burst is those that did not.
-    const made = await Promise.allSettled(Array.from({ length: wanted }, () => createMany(1)));
-    await killAll(made.flatMap((one) => (one.status === "fulfilled" ? one.value.made : [])));
-    const enough = async () => (await waiting()) >= wanted;
-    if (!(await eventually("as many wait", enough, { withinMs: 240_000 }).catch(() => false))) wanted = 0;
-  }
-}
-
 test(
   `${PODS} pods that wait are claimed at once, without an error, and their labels follow`,
   async () => {
-    await fill();
+    await killAll((await createMany(1)).made);
+    await eventually("the pool is full", async () => (await waiting()) >= PODS, { withinMs: LIMIT_MS });
     const before = await claims();
     const { made, times } = await createMany(PODS);
     expect(await claims()).toBe(before + PODS);

@@ -47,7 +47,7 @@ export interface ServerConfig {
   /** By how much the limits of all sandboxes together may exceed the memory and the disk of the machine, as factors. */
   readonly overcommit: Overcommit;
   /** The most sandboxes that wait for creates, and the memory that they may use together. */
-  readonly warm: { readonly sandboxes: number; readonly memoryBytes: number };
+  readonly warm: { readonly sandboxes: number; readonly memoryBytes: number; readonly least: number };
   readonly maxCreates: number;
   readonly maxQueuedCreates: number;
   /** How long a create waits until the machine has room for it. */
@@ -173,6 +173,7 @@ const Env = z.object({
   BOXYARD_MEMORY_OVERCOMMIT: factor.default(64),
   BOXYARD_DISK_OVERCOMMIT: factor.default(256),
   BOXYARD_WARM_SANDBOXES: count(0).default(16),
+  BOXYARD_WARM_LEAST: count(1).default(1),
   BOXYARD_WARM_MEMORY: z
     .string()
     .regex(/^\d{1,7}[KMGT]?$/, "must be a number of bytes, or one with K, M, G or T, such as 512M")
@@ -262,7 +263,7 @@ export function readConfig(env: Environment = process.env): ServerConfig {
       maxExchanges: e.BOXYARD_RECORDING_EXCHANGES,
     },
     overcommit: { memory: e.BOXYARD_MEMORY_OVERCOMMIT, disk: e.BOXYARD_DISK_OVERCOMMIT },
-    warm: { sandboxes: e.BOXYARD_WARM_SANDBOXES, memoryBytes: e.BOXYARD_WARM_MEMORY },
+    warm: { sandboxes: e.BOXYARD_WARM_SANDBOXES, memoryBytes: e.BOXYARD_WARM_MEMORY, least: e.BOXYARD_WARM_LEAST },
     maxCreates: e.BOXYARD_MAX_CREATES,
     maxQueuedCreates: e.BOXYARD_MAX_QUEUED_CREATES,
     roomWaitSeconds: e.BOXYARD_ROOM_WAIT_SECONDS,

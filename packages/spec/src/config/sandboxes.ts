@@ -47,6 +47,14 @@ export const SANDBOX_SETTINGS = [
       "Sandboxes that may run before anybody asks for them, so that a create of the same template and size gets one at once (docs/warm-pool.md). There are as many as the last creates needed, and none before the first; they give way to every sandbox that needs their room. 0: none.",
   },
   {
+    name: "BOXYARD_WARM_LEAST",
+    form: "number",
+    usedBy: "server",
+    default: "1",
+    meaning:
+      "How many of each template and size wait at least, within the two limits of the pool, until ten minutes after its last create. More than 1 for bursts on machines that start slowly, such as a cluster's nodes.",
+  },
+  {
     name: "BOXYARD_WARM_MEMORY",
     form: "size, such as 512M",
     usedBy: "server",

@@ -54,6 +54,15 @@ test("a pool that may have nothing wants nothing", () => {
   expect(wantedOf(demand, 0)).toEqual({});
 });
 
+test("as many as the least wait while a kind is remembered, as far as all may", () => {
+  const demand = new Demand(10, 6);
+  demand.note("a", 0);
+  expect(wantedOf(demand, 599_000)).toEqual({ a: 6 });
+  demand.note("b", 1);
+  expect(wantedOf(demand, 1_000)).toEqual({ b: 5, a: 5 });
+  expect(wantedOf(demand, 600_000)).toEqual({ b: 6 });
+});
+
 test("creates that take long are a burst if they were asked for at once", () => {
   const demand = new Demand(16);
   for (let n = 1; n <= 5; n++) demand.note("a", n * 9_000, 0);

@@ -21,10 +21,12 @@ export class Demand {
   /** The kind that was asked for last comes last. */
   private readonly kinds = new Map<string, Asked>();
   private readonly most: number;
+  private readonly least: number;
 
-  /** `most`: sandboxes that may wait, of all kinds together. */
-  constructor(most: number) {
+  /** `most`: sandboxes that may wait, of all kinds together. `least`: how many of a kind are wanted while it is remembered. */
+  constructor(most: number, least = 1) {
     this.most = most;
+    this.least = least;
   }
 
   /** A create of this kind has succeeded, which was asked for at `askedAt`: creates that take long are a burst if they were asked for at once. */
@@ -48,7 +50,7 @@ export class Demand {
     const wishes = new Map<string, number>();
     for (const [kind, { peak, peakAt, lastAt }] of [...this.kinds].reverse()) {
       if (now - lastAt >= FORGET_MS) this.kinds.delete(kind);
-      else wishes.set(kind, Math.max(1, Math.floor(decayed(peak, now - peakAt))));
+      else wishes.set(kind, Math.max(this.least, Math.floor(decayed(peak, now - peakAt))));
     }
     const given = new Map<string, number>();
     let left = this.most;

@@ -28,6 +28,8 @@ export interface WarmPoolParts {
 export interface WarmBudget {
   readonly sandboxes: number;
   readonly memoryBytes: number;
+  /** Of each kind, while it is remembered: ten minutes from its last create. */
+  readonly least: number;
 }
 
 /**
@@ -48,7 +50,7 @@ export class WarmPool {
   constructor(parts: WarmPoolParts, budget: WarmBudget) {
     this.parts = parts;
     this.isOn = budget.sandboxes > 0 && parts.driver.capabilities.relabel !== "none";
-    this.demand = new Demand(budget.sandboxes);
+    this.demand = new Demand(budget.sandboxes, budget.least);
     this.members = new Members(parts, budget);
     const wanted = () => this.demand.wanted(parts.clock.monotonic());
     const forget = (kind: string) => this.demand.forget(kind);
