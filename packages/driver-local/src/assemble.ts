@@ -131,7 +131,7 @@ export function assembleDriver(
     criuLimitMs: config.criuLimitMs ?? CRIU_LIMIT_MS,
     criuScript: paths.criuScript,
     roomForMemory: new RoomForMemory(storage),
-    lazyMemory: { isOff: false },
+    lazyMemory: { isOff: false, failed: new Set() },
     guestDirectory,
     clock,
     agentTimeoutMs: config.agentTimeoutMs ?? AGENT_TIMEOUT_MS,

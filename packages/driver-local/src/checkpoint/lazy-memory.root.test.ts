@@ -15,7 +15,7 @@ const MIB = 96;
  * last quarter and after it has given back the first (madvise), which has to be zeros then.
  */
 const HOLDER = `
-import ctypes, mmap, os, struct, time
+import ctypes, os, time
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
 libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]

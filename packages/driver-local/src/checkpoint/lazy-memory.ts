@@ -23,6 +23,8 @@ const LOST = "lazy-lost";
 /** For stopping the processes; nothing is copied in this time. */
 const START_MS = 20_000;
 const POLL_MS = 2;
+/** Exit code of `lazy-memory` where the machine cannot do it. */
+const IMPOSSIBLE = 3;
 
 /** What one restore leaves out. */
 export interface LazyRestore {
@@ -35,7 +37,8 @@ export interface LazyRestore {
 
 /** Writes the images that CRIU gets in place of the complete ones to `work`. Undefined when CRIU is to restore everything. */
 export function beginLazy(parts: LocalParts, images: string, work: string): LazyRestore | undefined {
-  if (!canBeLazy || parts.lazyMemory.isOff || !existsSync(DEVICE)) return undefined;
+  const { isOff, failed } = parts.lazyMemory;
+  if (!canBeLazy || isOff || failed.has(images) || !existsSync(DEVICE)) return undefined;
   const processes = lazyProcessesIn(images);
   if (processes.length === 0) return undefined;
   const replaced = new Map<string, string>();
@@ -86,7 +89,7 @@ export function removeLazyImages({ replaced }: LazyRestore): void {
   for (const path of replaced.values()) rmSync(path, { force: true });
 }
 
-/** To be called while the restored processes wait for CRIU. From then on they may run. Reason of an error: `lazy_failed`; later restores are then not lazy. */
+/** To be called while the restored processes wait for CRIU. From then on they may run. Reason of an error: `lazy_failed`; later restores of this image are then not lazy. */
 export async function bringLater(parts: LocalParts, id: SandboxId, lazy: LazyRestore): Promise<void> {
   const cgroup = cgroupOf(parts, id);
   const pids = new Map(cgroup.processes().map((pid) => [numberInside(pid), pid]));
@@ -97,7 +100,8 @@ export async function bringLater(parts: LocalParts, id: SandboxId, lazy: LazyRes
   program.execute(forkServerFile(parts.paths.root), ["lazy-memory", plan], {});
   const code = await parts.forkServer.run(program, { limitMs: START_MS });
   if (code === 0) return;
-  parts.lazyMemory.isOff = true;
+  parts.lazyMemory.failed.add(lazy.images);
+  parts.lazyMemory.isOff ||= code === IMPOSSIBLE;
   throw new AppError("internal", `The sandbox's memory could not be brought while it runs (exit code ${code})`, { reason: LAZY_FAILED });
 }
 

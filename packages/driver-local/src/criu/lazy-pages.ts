@@ -15,6 +15,8 @@ const LEAST_MAPPING_BYTES = 1 << 20;
 /** What CRIU restores of such a process is copied once more, so it must be little. */
 const MOST_KEPT_BYTES = 32 << 20;
 const MOST_MM_BYTES = 1 << 20;
+/** What one plan of `lazy-memory` has at most is 250. */
+const MOST_PROCESSES = 200;
 const PROCESS = { pid: 1, parent: 2 } as const;
 const MAPPINGS = 14;
 const MAPPING = { start: 1, end: 2, protection: 5, flags: 6, status: 7 } as const;
@@ -60,10 +62,9 @@ export function lazyProcessesIn(images: string): LazyProcess[] {
   const large = new Set(processes.filter(({ pid }) => isLarge(images, pid)).map(({ pid }) => pid));
   if (large.size === 0) return [];
   const all = processes.map((process): Process => ({ ...process, pages: pagesOf(images, process.pid) }));
-  return all.flatMap((process) => (large.has(process.pid) ? (lazyPartOf(images, process, all) ?? []) : []));
+  return all.flatMap((process) => (large.has(process.pid) ? (lazyPartOf(images, process, all) ?? []) : [])).slice(0, MOST_PROCESSES);
 }
 
-/** Pages with as many bytes as a map that is read has entries for at most; the file of pages has the number that the map begins with. */
 function isLarge(images: string, pid: number): boolean {
   const map = mapOf(images, pid);
   if (!existsSync(map) || statSync(map).size > MAX_MAP_BYTES) return false;

@@ -47,8 +47,8 @@ export interface LocalParts {
   readonly criuLimitMs: number;
   /** What CRIU runs at each moment (see `MOMENT_SCRIPT`). */
   readonly criuScript: string;
-  /** Whether restored processes get their memory while they run. Off after a failure, for the life of this driver. */
-  readonly lazyMemory: { isOff: boolean };
+  /** Whether restored processes get their memory while they run: not when the machine cannot do it, and not with images with which it has failed. */
+  readonly lazyMemory: { isOff: boolean; readonly failed: Set<string> };
   /** Adds up what pauses and captures write at the same time. */
   readonly roomForMemory: RoomForMemory;
   /** Paused sandboxes whose processes are still in memory. */
