@@ -1,4 +1,5 @@
 import { Sandbox } from "@boxyard/sdk";
+import { eventually } from "@boxyard/testkit";
 import { PLAIN } from "../lib/attacks.ts";
 import type { Bench, BenchResult, Verdict } from "../lib/bench.ts";
 import { inTurns, timed, withinTwice } from "../lib/beside.ts";
@@ -6,7 +7,9 @@ import { FLOODS } from "../lib/floods.ts";
 import { repeat, type Summary, summarize } from "../lib/stats.ts";
 
 /** Samples of each kind beside each flood, and as many beside plain load. */
-const SAMPLES = 200;
+const SAMPLES = 400;
+/** Turns are short: what other load of the machine there is then affects both alike. */
+const PAIRS = 10;
 const PORT = 8000;
 /** Answers each connection to the port with a few bytes. */
 const SERVICE = `import socket
@@ -30,6 +33,7 @@ export const networkFlood: Bench = {
     await using attacker = await Sandbox.create({ ...server, timeoutMs: 3_600_000 });
     await using neighbour = await Sandbox.create({ ...server, timeoutMs: 3_600_000 });
     const service = await neighbour.commands.run(`python3 -c '${SERVICE}'`, { background: true, timeoutMs: 0 });
+    await eventually("the service listens", () => service.stdout.includes("serves"), { withinMs: 30_000 });
     const ask = requests(platform.apiUrl, neighbour);
     const series: Record<string, Summary> = {};
     const verdicts: Verdict[] = [];
@@ -42,7 +46,7 @@ export const networkFlood: Bench = {
         { program: PLAIN, times: plain },
         { program, times: flooded },
       ] as const;
-      await inTurns(attacker, loads, count, (share, times) => measure(neighbour, ask, share, times));
+      await inTurns(attacker, loads, count, (share, times) => measure(neighbour, ask, share, times), PAIRS);
       for (const what of ["requests", "commands"] as const) {
         const [before, with_] = [summarize(plain[what]), summarize(flooded[what])];
         series[`${what} beside ${name}`] = with_;

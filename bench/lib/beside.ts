@@ -22,7 +22,7 @@ export async function beside(attacker: Sandbox, program: string, work: () => Pro
   }
 }
 
-/** A load alternates with plain load in so many pairs, so that both meet the same machine. */
+/** A load alternates with plain load in so many pairs by default, so that both meet the same machine. */
 const PAIRS = 2;
 const MOST_TIMES = 2;
 
@@ -32,15 +32,16 @@ export interface Load<T> {
   readonly times: T;
 }
 
-/** Measures beside two loads of a sandbox in turns: `count` in all beside each. */
+/** Measures beside two loads of a sandbox in turns: `count` in all beside each, in so many pairs of turns. */
 export async function inTurns<T>(
   attacker: Sandbox,
   loads: readonly [Load<T>, Load<T>],
   count: number,
   measure: (count: number, times: T) => Promise<void>,
+  pairs = PAIRS,
 ): Promise<void> {
-  for (let pair = 0; pair < PAIRS; pair++) {
-    for (const { program, times } of loads) await beside(attacker, program, () => measure(Math.ceil(count / PAIRS), times));
+  for (let pair = 0; pair < pairs; pair++) {
+    for (const { program, times } of loads) await beside(attacker, program, () => measure(Math.ceil(count / pairs), times));
   }
 }
 

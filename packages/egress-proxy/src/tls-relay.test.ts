@@ -87,3 +87,28 @@ test("a server that is slow to read gets all that was taken of a client, also af
   front.stop(true);
   origin.stop(true);
 });
+
+test("a first message that comes byte by byte has no more time than another one", async () => {
+  let now = 0;
+  const rules = new Rules();
+  rules.set(ADDRESS, { hosts: [HOST], ranges: [] });
+  const ways = { names: { find: () => new Promise(() => {}) }, pool: {}, trust: () => undefined };
+  const recordings = new Recordings({ onMiss() {}, onStopped() {} }, () => 0);
+  const client = new Connection();
+  new TlsRelay(
+    { rules, ways: ways as never, opened: {} as OpenedHosts, now: () => now, recordings, traffic: { allowed() {}, denied() {} } },
+    ADDRESS,
+    client,
+    () => {},
+  );
+  const bytes = await hello();
+  const { deadline } = client;
+  for (const byte of bytes.subarray(0, -1)) {
+    now += 10;
+    client.owner?.onData(Buffer.from([byte]));
+    expect(client.deadline).toBe(deadline);
+  }
+  expect(deadline).toBe(15_000);
+  client.owner?.onData(bytes.subarray(-1));
+  expect(client.deadline).toBe(Number.POSITIVE_INFINITY);
+});

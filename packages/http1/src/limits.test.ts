@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { ClientConnection } from "./client-connection.ts";
+import { FieldNames } from "./fields.ts";
 import { MAX_HEAD_BYTES } from "./head.ts";
 import { recordAnswer } from "./testing/recorded-answer.ts";
 import { inPieces, record } from "./testing/recorded-server.ts";
@@ -56,4 +58,27 @@ test("the same for an answer's head and fields", () => {
       expect([within?.map(({ status }) => status), beyond]).toEqual([[204], undefined]);
     }
   }
+});
+
+test("a head that comes byte by byte has no more time than another one, on a new connection and on a kept one", () => {
+  let now = 0;
+  const nothing = { onBody() {}, onBodyEnd() {}, onClientDrain() {}, onClientClosed() {} };
+  const host = { names: new FieldNames(), now: () => now, exchange: () => nothing, malformed() {}, onClosed() {} };
+  const client = new ClientConnection(host);
+  const { connection } = client;
+  const feed = (text: string) => {
+    const deadlines = new Set<number>();
+    for (const byte of Buffer.from(text)) {
+      now += 100;
+      client.onData(Buffer.from([byte]));
+      deadlines.add(connection.deadline);
+    }
+    return [...deadlines];
+  };
+  const head = "GET / HTTP/1.1\r\nHost: h\r\n\r";
+  expect(feed(head)).toEqual([100 + 15_000]);
+  expect(feed("\n")).toEqual([Number.POSITIVE_INFINITY]);
+  client.endResponse(true);
+  const since = now;
+  expect(feed(head)).toEqual([since + 100 + 15_000]);
 });

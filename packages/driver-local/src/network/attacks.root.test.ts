@@ -22,6 +22,8 @@ const [PRIVATE = ""] = FORBIDDEN;
 /** Servers whose certificates are of a trusted authority, and for another name or of another time. */
 const OTHER_NAME = "198.51.100.40";
 const EXPIRED = "198.51.100.41";
+/** The same with certificates that no trusted authority has signed for their names. */
+const TRICKS = { self: "198.51.100.42", byleaf: "198.51.100.43", wide: "198.51.100.44" } as const;
 const DAY_MS = 86_400_000;
 const DENY_ALL: EgressPolicy = { internetAccess: false, denyOut: ["0.0.0.0/0"] };
 const ALL_NAMES: EgressPolicy = { ...DENY_ALL, allowOut: ["*"] };
@@ -59,7 +61,7 @@ beforeAll(async () => {
   });
   inNetworkNamespace(lab.outside, () => {
     const netlink = new NetlinkSocket(NETLINK_ROUTE);
-    for (const address of [OTHER_NAME, EXPIRED]) netlink.request(newAddress(parseAddress(address) ?? 0, 1));
+    for (const address of [OTHER_NAME, EXPIRED, ...Object.values(TRICKS)]) netlink.request(newAddress(parseAddress(address) ?? 0, 1));
     netlink.close();
   });
   const old = await EdgeAuthority.open(`${lab.directory}/outside`, "The authority of the outside", () => Date.now() - 400 * DAY_MS);
@@ -68,7 +70,33 @@ beforeAll(async () => {
   serve(PRIVATE, await outside.leaf("moving.example"));
   serve(OTHER_NAME, await outside.leaf("another.example"));
   serve(EXPIRED, await old.leaf("expired.edge.example"));
+  for (const [name, address] of Object.entries(TRICKS)) names.addresses.set(`${name}.edge.example`, address);
+  serve(TRICKS.wide, await outside.leaf("*.example"));
+  await serveForged(await outside.leaf("good.edge.example"));
 });
+
+/** Certificates that `openssl` makes: one that has signed itself, and one that a certificate has signed which is of no authority. */
+async function serveForged(leaf: { cert: string; key: string }): Promise<void> {
+  const at = (name: string) => `${lab.directory}/${name}.pem`;
+  const openssl = async (...args: string[]) => {
+    const run = Bun.spawn(["openssl", ...args], { stdout: "ignore", stderr: "pipe" });
+    if ((await run.exited) !== 0) throw new Error(await new Response(run.stderr).text());
+  };
+  const made = (name: string) => ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", at(`${name}-key`)];
+  const named = (name: string) => ["-subj", `/CN=${name}.edge.example`, "-addext", `subjectAltName=DNS:${name}.edge.example`];
+  const identity = async (name: string, chain = "") => ({
+    cert: (await Bun.file(at(name)).text()) + chain,
+    key: await Bun.file(at(`${name}-key`)).text(),
+  });
+  await openssl("req", "-x509", "-days", "2", ...made("self"), ...named("self"), "-out", at("self"));
+  serve(TRICKS.self, await identity("self"));
+  await Bun.write(at("leaf"), leaf.cert);
+  await Bun.write(at("leaf-key"), leaf.key);
+  await openssl("req", "-new", ...made("byleaf"), ...named("byleaf"), "-out", at("byleaf-request"));
+  const signed = ["-days", "2", "-CA", at("leaf"), "-CAkey", at("leaf-key"), "-CAcreateserial", "-copy_extensions", "copy"];
+  await openssl("x509", "-req", "-in", at("byleaf-request"), ...signed, "-out", at("byleaf"));
+  serve(TRICKS.byleaf, await identity("byleaf", leaf.cert));
+}
 
 afterAll(async () => {
   for (const server of servers) await server.stop(true);
@@ -188,8 +216,8 @@ time.sleep(5)`;
   expect(await run).toBe("True\n");
 }, 60_000);
 
-test("a certificate for another name, or of another time, is none, though a trusted authority signed it", async () => {
-  const hosts = ["good", "other", "expired"].map((name) => `${name}.edge.example`);
+test("a certificate for another name, of another time or that no authority signed for its name is none, though a trusted one is in its chain", async () => {
+  const hosts = ["good", "other", "expired", ...Object.keys(TRICKS)].map((name) => `${name}.edge.example`);
   const edge = { hosts: hosts.map((host) => ({ host, headers: { "X-Token": "value" } })) };
   const sandbox = await plugIn({ ...DENY_ALL, allowOut: ["*.edge.example"], edge });
   const before = requests.length;
