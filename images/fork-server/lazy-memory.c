@@ -28,12 +28,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { LINE = 8192, MOST_TARGETS = 250 /* their numbers travel as bytes */ };
 
 static char kill_path[LINE], lost_path[LINE];
+
+int fault_ioctl(int fault, unsigned long request, void *order) { return (int)syscall(SYS_ioctl, fault, request, order); }
 
 static int read_line_of_plan(char *line, struct targets *targets) {
   unsigned long long address, length, offset;
@@ -70,10 +73,10 @@ static int read_plan(const char *path, struct targets *targets) {
 
 static int watch(const struct target *target) {
   struct uffdio_api api = {.api = UFFD_API, .features = UFFD_FEATURE_EVENT_FORK | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_UNMAP};
-  if (ioctl(target->fault, UFFDIO_API, &api) < 0) return -1;
+  if (fault_ioctl(target->fault, UFFDIO_API, &api) < 0) return -1;
   for (size_t i = 0; i < target->watched.count; i++) {
     struct uffdio_register order = {{target->watched.all[i].address, target->watched.all[i].length}, UFFDIO_REGISTER_MODE_MISSING, 0};
-    if (ioctl(target->fault, UFFDIO_REGISTER, &order) < 0) return -1;
+    if (fault_ioctl(target->fault, UFFDIO_REGISTER, &order) < 0) return -1;
   }
   return 0;
 }

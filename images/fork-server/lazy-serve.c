@@ -90,7 +90,7 @@ static enum outcome copy(struct target *target, uint64_t address, uint64_t lengt
   }
   for (uint64_t done = 0; done < length;) {
     struct uffdio_copy order = {.dst = address + done, .src = (uint64_t)(uintptr_t)buffer + done, .len = length - done};
-    int result = ioctl(target->fault, UFFDIO_COPY, &order), why = errno;
+    int result = fault_ioctl(target->fault, UFFDIO_COPY, &order), why = errno;
     if (order.copy > 0) done += (uint64_t)order.copy;
     if (done > 0) take_out(&target->missing, address, address + done, NULL, 0);
     if (result == 0 || order.copy > 0) continue;
@@ -113,7 +113,7 @@ static enum outcome bring(struct target *target, uint64_t address) {
     return copy(target, start, end - start, piece->offset + (start - piece->address));
   }
   struct uffdio_zeropage order = {.range = {address, PAGE}};
-  if (ioctl(target->fault, UFFDIO_ZEROPAGE, &order) == 0) return COPIED;
+  if (fault_ioctl(target->fault, UFFDIO_ZEROPAGE, &order) == 0) return COPIED;
   if (errno == EAGAIN) return AGAIN;
   if (errno == ENOMEM) return FULL;
   return errno == ESRCH ? ENDED : AGAIN;
@@ -124,7 +124,7 @@ static enum outcome answer_fault(struct target *target, uint64_t address) {
   enum outcome outcome = bring(target, address);
   /* Asks again, or finds the page there. */
   struct uffdio_range range = {address, PAGE};
-  if (outcome != ENDED) ioctl(target->fault, UFFDIO_WAKE, &range);
+  if (outcome != ENDED) fault_ioctl(target->fault, UFFDIO_WAKE, &range);
   return outcome;
 }
 

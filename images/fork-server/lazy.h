@@ -48,4 +48,7 @@ int serve(struct targets *targets, int told);
 
 int lazy_memory(const char *plan);
 
+/* `ioctl` of musl takes the request as `int`, which is too small for these. */
+int fault_ioctl(int fault, unsigned long request, void *order);
+
 #endif

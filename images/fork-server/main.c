@@ -246,8 +246,8 @@ static int prepare(void) {
   return notices == MAP_FAILED ? -1 : 0;
 }
 
-int main(int count, char **arguments) {
-  if (count == 3 && strcmp(arguments[1], "lazy-memory") == 0) return lazy_memory(arguments[2]);
+int main(int words, char **arguments) {
+  if (words == 3 && strcmp(arguments[1], "lazy-memory") == 0) return lazy_memory(arguments[2]);
   static struct pollfd watched[MAX_CHILDREN + 2];
   static size_t places[MAX_CHILDREN + 2];
   if (prepare()) return 1;

@@ -9,9 +9,15 @@ const PROGRAM = ["-static"];
 /** Options for a library that uses no C library, so that a program with any C library can load it. */
 export const LIBRARY: readonly string[] = ["-shared", "-fPIC", "-nostdlib"];
 
+/** musl-gcc does not find the kernel's headers by itself. */
+export function kernelHeaders(): string[] {
+  const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+  return ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
+}
+
 /**
- * Compiles the C files of a directory of the checkout to one small, static program at `output`, or, by `kind`, to a library. musl-gcc does not find
- * the kernel's headers by itself. The compiler inherits `lock`.
+ * Compiles the C files of a directory of the checkout to one small, static program at `output`, or, by `kind`, to a library. The compiler inherits
+ * `lock`.
  */
 export async function compileHelper(
   sources: string,
@@ -20,10 +26,8 @@ export async function compileHelper(
   lock?: FileLock,
   kind: readonly string[] = PROGRAM,
 ): Promise<void> {
-  const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
-  const headers = ["-idirafter", "/usr/include", "-idirafter", `/usr/include/${triplet}`];
   const directory = join(CHECKOUT, sources);
   const files = readdirSync(directory).flatMap((name) => (name.endsWith(".c") ? [join(directory, name)] : []));
-  await runCommand(["musl-gcc", ...kind, "-Os", "-s", "-Wall", "-o", output, ...files, ...headers], { env: systemEnv(env), lock });
+  await runCommand(["musl-gcc", ...kind, "-Os", "-s", "-Wall", "-o", output, ...files, ...kernelHeaders()], { env: systemEnv(env), lock });
   chmodSync(output, 0o755);
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { kernelHeaders } from "../setup/compile-helper.ts";
 
 const IMAGES = join(import.meta.dir, "../../../../images");
 const WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"];
@@ -32,7 +33,8 @@ export function buildHelper(directory: string, { sanitized = false, more = [], w
   mkdirSync(join(target, ".."), { recursive: true });
   const scratch = `${target}.${process.pid}`;
   const sources = files.filter((file) => file.endsWith(".c"));
-  const built = Bun.spawnSync([compiler, ...WARNINGS, ...(sanitized ? SANITIZED : PLAIN), `-I${root}`, "-o", scratch, ...sources]);
+  const options = [...WARNINGS, ...(sanitized ? SANITIZED : PLAIN), `-I${root}`];
+  const built = Bun.spawnSync([compiler, ...options, "-o", scratch, ...sources, ...(sanitized ? [] : kernelHeaders())]);
   if (!built.success) throw new Error(`${directory} does not compile:\n${built.stderr.toString()}`);
   renameSync(scratch, target);
   return target;
