@@ -83,7 +83,7 @@ export class ChartRelease implements AsyncDisposable {
       "all servers serve, and one owns",
       async () => {
         const pods = await this.pods();
-        const roles = await Promise.all(pods.map(roleOf));
+        const roles = (await Promise.all(pods.map(roleOf))).map((answer) => answer?.role);
         const owner = pods[roles.indexOf("owner")];
         return pods.length === 2 && this.places.length === 2 && roles.includes("standby") && owner;
       },
@@ -91,15 +91,15 @@ export class ChartRelease implements AsyncDisposable {
     );
   }
 
+  /** The epoch of the owner. */
+  async epoch(): Promise<number> {
+    const answers = await Promise.all((await this.pods()).map(roleOf));
+    return Math.max(0, ...answers.map((answer) => answer?.epoch ?? 0));
+  }
+
   async pods(): Promise<readonly ServerPod[]> {
     const path = `${inNamespace("api/v1", "pods")}?labelSelector=app.kubernetes.io/name%3D${NAME}`;
     return (await asAdministrator<{ items: readonly ServerPod[] }>("GET", path)).items;
-  }
-
-  /** The end of a sandbox's pod, and of the events that the cluster has of it, for a failure. */
-  async lastWords(): Promise<string> {
-    const { items } = await asAdministrator<{ items: readonly object[] }>("GET", inNamespace("api/v1", "events"));
-    return JSON.stringify(items.slice(-5));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -115,10 +115,10 @@ async function create(object: Item): Promise<void> {
   await asAdministrator("POST", object.kind.startsWith("Cluster") ? `/${group}/${plural}` : inNamespace(group, plural), object);
 }
 
-async function roleOf({ status }: ServerPod): Promise<string | undefined> {
+async function roleOf({ status }: ServerPod): Promise<{ readonly role: string; readonly epoch: number } | undefined> {
   if (!status.podIP) return undefined;
   const answer = await fetch(`http://${status.podIP}:${HTTP}/replica`, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
-  return answer?.ok ? ((await answer.json()) as { role: string }).role : undefined;
+  return answer?.ok ? ((await answer.json()) as { role: string; epoch: number }) : undefined;
 }
 
 /** The address at which pods reach a port of the test, and the ports beside it. */

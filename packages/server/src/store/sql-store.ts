@@ -2,6 +2,7 @@ import { type Clock, newTeamId, type SandboxId, type SandboxState, systemClock, 
 import type { SQL } from "bun";
 import { CheckpointRows } from "./checkpoint-rows.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
+import { forgottenRows } from "./forgotten-rows.ts";
 import { claimKey, type IdempotencyRecord } from "./idempotency-rows.ts";
 import { KeyRows } from "./key-rows.ts";
 import { lifecycleOf } from "./life.ts";
@@ -33,8 +34,8 @@ import { TeamRows } from "./team-rows.ts";
 import { VolumeRows } from "./volume-rows.ts";
 import { WebhookRows } from "./webhook-rows.ts";
 
-/** Most records that one call of `pruneSandboxes` removes; the next round of the sweep removes more. Also the ids of one query. */
-const PRUNED_AT_ONCE = 1000;
+/** The ids of one query. */
+const IDS_AT_ONCE = 1000;
 
 /** The parts that a store shares with the stores of its transactions. */
 interface StoreParts {
@@ -238,8 +239,8 @@ export class SqlStore implements Store {
 
   async claimSandboxes(ids: readonly SandboxId[]): Promise<number> {
     let known = 0;
-    for (let at = 0; at < ids.length; at += PRUNED_AT_ONCE) {
-      const some = this.session.sql(ids.slice(at, at + PRUNED_AT_ONCE).map((id) => id as string));
+    for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
+      const some = this.session.sql(ids.slice(at, at + IDS_AT_ONCE).map((id) => id as string));
       const rows = (await this.session.sql`SELECT id, node, state, team_id FROM sandboxes WHERE id IN ${some}`) as Row[];
       known += rows.length;
       const others = rows.filter(({ node, state }) => text(node) !== this.parts.node && text(state) !== "dead");
@@ -259,10 +260,7 @@ export class SqlStore implements Store {
   }
 
   async pruneSandboxes(time: number): Promise<void> {
-    // Also living sandboxes of another node that did not come back. If its server starts again, its driver's sandboxes are orphans.
-    const rows = (await this.session.sql`SELECT id, state, node, team_id FROM sandboxes WHERE state = 'dead' AND ended_at < ${time}
-      UNION ALL SELECT id, state, node, team_id FROM sandboxes WHERE node <> ${this.parts.node} AND end_at < ${time}
-        AND state IN ('creating', 'running', 'snapshotting', 'killing', 'failed') LIMIT ${PRUNED_AT_ONCE}`) as Row[];
+    const rows = await forgottenRows(this.session, this.parts.node, time);
     if (rows.length === 0) return;
     await this.session.transaction(async (tx) => {
       const ids = tx.sql(rows.map(({ id }) => text(id)));
