@@ -44,6 +44,12 @@ test("a program with a key and a domain streams, uploads, and reaches a sandbox'
   expect(lines.map((line) => JSON.parse(line))).toEqual(STREAMED_THROUGH);
 }, 120_000);
 
+test("clients of HTTP/2 share one connection for the API and for ports of sandboxes", async () => {
+  const ended = await outside(["node", "e2e/fronts/over-http2.mjs"]);
+  expect({ exitCode: ended.exitCode, stderr: ended.stderr }).toEqual({ exitCode: 0, stderr: "" });
+  expect(JSON.parse(ended.stdout)).toEqual({ spoken: "h2", health: 200, host: true, uploaded: 8 << 20, at_once: 50 });
+}, 120_000);
+
 test("so does one in Python", async () => {
   const ended = await outside([await pythonClient(), "e2e/fronts/through.py"]);
   expect(ended).toMatchObject({ exitCode: 0, stderr: "", stdout: "written from outside\n" });

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { once } from "node:events";
+import { connect } from "node:http2";
 import type { Socket } from "node:net";
 import { AuthenticationError, ConnectionError, InvalidArgumentError, NotFoundError, Sandbox, SandboxEndedError } from "@boxyard/sdk";
 import { connectTcp } from "@boxyard/sdk/tcp";
@@ -82,6 +84,33 @@ for (const network of [{}, { allowPublicTraffic: false }]) {
     );
   }, 60_000);
 }
+
+/** HTTP/2 without TLS, as servers of gRPC speak it: gives each message back, and its status behind the answer. */
+const GRPC_SERVER = `
+require("http2").createServer().on("stream", (stream, fields) => {
+  stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0", "grpc-message": fields[":path"] }));
+  stream.pipe(stream);
+}).listen(5432, "127.0.0.1");
+`;
+
+test("a client of gRPC calls a server inside on such a socket", async () => {
+  await using sandbox = await Sandbox.create(ours());
+  await sandbox.files.write("/tmp/server.js", GRPC_SERVER);
+  await sandbox.commands.run("exec node /tmp/server.js", { background: true, timeoutMs: 0 });
+  const socket = await connected(sandbox);
+  const session = connect("http://inside", { createConnection: () => socket });
+  session.on("error", () => {});
+  const call = session.request({ ":method": "POST", ":path": "/a.Service/Call", "content-type": "application/grpc", te: "trailers" });
+  const trailers = once(call, "trailers");
+  const message = Buffer.from("\0\0\0\0\x05hello", "latin1");
+  call.end(message);
+  const pieces: Buffer[] = [];
+  for await (const piece of call) pieces.push(piece);
+  expect(Buffer.concat(pieces)).toEqual(message);
+  expect((await trailers)[0]).toMatchObject({ "grpc-status": "0", "grpc-message": "/a.Service/Call" });
+  session.destroy();
+}, 60_000);
 
 test("a connection that is aborted before it is there is an AbortError", async () => {
   await using sandbox = await Sandbox.create(ours());

@@ -32,6 +32,7 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   "docs/mcp.md sh": ["e2e/mcp/stdio.test.ts"],
   "docs/production.md caddyfile": ["e2e/support/fronts.ts"],
   "docs/production.md nginx": ["e2e/support/fronts.ts"],
+  "docs/production.md yaml": ["e2e/fronts/traefik.test.ts"],
   "docs/production.md sh": ["e2e/front-door/walk.test.ts", "e2e/cli/service.test.ts", "e2e/fronts/fronts.test.ts"],
   "docs/several-servers.md sh": ["packages/server/src/replicas/settings.test.ts"],
   // Written from README.md and docs/mcp.md, whose programs the tests run.

@@ -1,6 +1,7 @@
 import { type BodyScanner, ChunkedScanner, scannerFor } from "./body.ts";
+import { DISCARD_MS, HEAD_MS, IDLE_MS, MAX_DISCARD_BYTES, STALL_MS, UNTRUSTED_IDLE_MS } from "./client-limits.ts";
 import { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, Takeover } from "./exchange.ts";
 import type { FieldNames } from "./fields.ts";
 import { HeadError, type RequestHead } from "./head.ts";
 import { RequestReader } from "./request-reader.ts";
@@ -17,18 +18,6 @@ export interface ClientHost {
   now(): number;
 }
 
-/** Longest wait for the next request of a kept connection; longer than clients keep one. */
-const IDLE_MS = 620_000;
-/** The same before `trust` was called. */
-const UNTRUSTED_IDLE_MS = 15_000;
-/** Longest time for the client to read the rest of a complete answer, after which the connection ends. */
-const STALL_MS = 120_000;
-/** Longest time from the first byte of a head to its last. */
-const HEAD_MS = 15_000;
-/** Bytes and time for reading and dropping the rest of a request that was answered before its body ended. */
-const MAX_DISCARD_BYTES = 64 << 20;
-const DISCARD_MS = 30_000;
-
 const EMPTY = Buffer.alloc(0);
 
 /** A client's connection. Reads its requests one at a time; later ones wait in the socket. */
@@ -36,6 +25,8 @@ export class ClientConnection implements ConnectionOwner {
   readonly connection = new Connection();
   /** Monotonic ms at which the wait for a request began. */
   idleSince: number;
+  /** Has the connection's bytes in the place of this object. */
+  takenBy: Takeover | undefined;
   private readonly host: ClientHost;
   private pending: Buffer = EMPTY;
   private exchange: Exchange | undefined;
@@ -58,6 +49,11 @@ export class ClientConnection implements ConnectionOwner {
     this.connection.deadline = this.idleSince + HEAD_MS;
   }
 
+  /** Monotonic ms. */
+  get now(): number {
+    return this.host.now();
+  }
+
   get closed(): boolean {
     return this.connection.closed;
   }
@@ -69,7 +65,7 @@ export class ClientConnection implements ConnectionOwner {
 
   /** True while no answer is under way: there is no complete head, or the rest of an answered request is dropped. False for a tunnel. */
   get isIdle(): boolean {
-    return (this.exchange === undefined || this.responseEnded) && !this.tunnel;
+    return this.takenBy ? this.takenBy.isIdle : (this.exchange === undefined || this.responseEnded) && !this.tunnel;
   }
 
   /** True once `trust` was called. */
@@ -85,7 +81,8 @@ export class ClientConnection implements ConnectionOwner {
   /** Ends the connection after the current answer, or now if there is none. */
   drain(): void {
     this.closeAfter = true;
-    if (!this.exchange) this.connection.end();
+    if (this.takenBy) this.takenBy.drain();
+    else if (!this.exchange) this.connection.end();
   }
 
   write(data: Uint8Array): boolean {

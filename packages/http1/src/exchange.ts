@@ -17,3 +17,11 @@ export interface Exchange {
   /** After `becomeTunnel`: the client has sent its last byte. */
   onClientEnd?(): void;
 }
+
+/** What serves a connection by another protocol, once both sides have agreed on that. */
+export interface Takeover {
+  /** True while no request is under way. */
+  readonly isIdle: boolean;
+  /** Ends the connection after what is under way. */
+  drain(): void;
+}

@@ -3,7 +3,8 @@ export { ByteBuilder } from "./byte-builder.ts";
 export { ClientConnection, type ClientHost } from "./client-connection.ts";
 export { ClientTable } from "./client-table.ts";
 export { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
-export type { Exchange } from "./exchange.ts";
+export { ConnectionStream } from "./connection-stream.ts";
+export type { Exchange, Takeover } from "./exchange.ts";
 export { FieldNames, type FieldRules, Fields, NOTABLE } from "./fields.ts";
 export {
   type Framing,
@@ -15,6 +16,7 @@ export {
   type ResponseHead,
   wantsContinue,
 } from "./head.ts";
+export { addField, answerFields, emptyFields, type FieldList, type RequestFields, requestFields } from "./http2-fields.ts";
 export { moveInKernel } from "./kernel-relay.ts";
 export { ResponseReader } from "./response-reader.ts";
 export { type ConnectInside, type UpstreamOwner, UpstreamPool, type UpstreamTarget, type UpstreamTls } from "./upstream-pool.ts";

@@ -1,13 +1,12 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import { canonicalHost } from "@boxyard/driver";
-import type { Connection } from "@boxyard/http1";
+import { type Connection, ConnectionStream, type RequestFields, requestFields } from "@boxyard/http1";
 import { formsOf } from "../masker.ts";
 import { HTTPS_PORT } from "../opened-server.ts";
 import { portlessHost } from "../request-host.ts";
 import type { Admitted, Claim, Rules } from "../rules.ts";
 import { type Edit, masksOf } from "../transform.ts";
-import { ConnectionStream } from "./connection-stream.ts";
-import { editedFields, type RequestFields, requestFields } from "./fields.ts";
+import { editedFields } from "./fields.ts";
 import { MAX_STREAMS, SETTINGS } from "./limits.ts";
 import type { ServerSession, ServerSessions } from "./server-sessions.ts";
 import { StreamRelay } from "./stream-relay.ts";

@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, connect } from "node:http2";
-import type { Connection } from "@boxyard/http1";
+import { type Connection, ConnectionStream } from "@boxyard/http1";
 import { HTTP_2_OR_1, type Spoken } from "../alpn.ts";
 import type { Ways } from "../connect.ts";
 import { type OpenedServer, openedServer } from "../opened-server.ts";
@@ -7,7 +7,6 @@ import { KEEP_MS } from "../opened-side.ts";
 import type { Recordings } from "../recordings/recordings.ts";
 import type { Claim, Rules } from "../rules.ts";
 import { reachHost } from "../upstream-way.ts";
-import { ConnectionStream } from "./connection-stream.ts";
 import { SETTINGS } from "./limits.ts";
 
 /** How long it is known what a server speaks. */

@@ -1,8 +1,8 @@
 import { type ClientHttp2Stream, constants, type ServerHttp2Stream } from "node:http2";
 import { type Duplex, Transform, type TransformCallback } from "node:stream";
+import { answerFields, type FieldList } from "@boxyard/http1";
 import { OF_BODY } from "../masked-answer.ts";
 import { Masker, maskText } from "../masker.ts";
-import { answerFields, type FieldList } from "./fields.ts";
 import { GrpcMasker, isGrpc } from "./grpc-masker.ts";
 
 const { NGHTTP2_CANCEL, NGHTTP2_FLAG_END_STREAM, NGHTTP2_NO_ERROR } = constants;

@@ -2,7 +2,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
-import { Connection } from "@boxyard/http1";
+import { ClientConnection, Connection } from "@boxyard/http1";
+import { Http2Connection } from "./http2/http2-connection.ts";
 
 /** Where the server listens for TLS, and with which files (PEM). */
 export interface TlsListen {
@@ -13,6 +14,9 @@ export interface TlsListen {
   readonly cert: string;
   readonly key: string;
 }
+
+/** For clients, in the order of the server's choice (RFC 7301); one that offers nothing gets HTTP/1.1. */
+const OFFERED = "\x02h2\x08http/1.1";
 
 /**
  * The port for TLS, beside the one for plain HTTP. When the files change, new connections get the new certificate; those that are open go on. Files that
@@ -79,8 +83,18 @@ export class TlsListener {
   private listen(port: number, tls: TlsFiles): Bun.TCPSocketListener<Connection> {
     const { hostname } = this.options;
     const open = (socket: Bun.Socket<Connection>) => this.accept(socket);
+    const handshake = ({ data: { owner, protocol, closed } }: Bun.Socket<Connection>) => {
+      if (protocol !== "h2" || closed || !(owner instanceof ClientConnection)) return;
+      new Http2Connection(owner, this.accept);
+    };
     try {
-      return Bun.listen<Connection>({ hostname, port, tls, allowHalfOpen: true, socket: { ...Connection.handlers, open } });
+      return Bun.listen<Connection>({
+        hostname,
+        port,
+        tls: { ...tls, ...{ ALPNProtocols: OFFERED } },
+        allowHalfOpen: true,
+        socket: { ...Connection.handlers, open, handshake },
+      });
     } catch (cause) {
       const why = String((cause as Error).message);
       throw new AppError("unavailable", `Cannot listen for TLS on ${hostname}:${port} (BOXYARD_TLS_LISTEN): ${why}`, {

@@ -1,12 +1,13 @@
 import { Duplex } from "node:stream";
-import type { Connection } from "@boxyard/http1";
+import type { Connection } from "./connection.ts";
 
 /** A connection as a stream of Node's, for its sessions of HTTP/2. It has the events of the connection from now on. */
 export class ConnectionStream extends Duplex {
   private readonly connection: Connection;
   private onDrained: (() => void) | undefined;
 
-  constructor(connection: Connection) {
+  /** `onClosed`: called when the connection has closed. */
+  constructor(connection: Connection, onClosed: () => void = () => {}) {
     super({ allowHalfOpen: false });
     this.connection = connection;
     connection.owner = {
@@ -19,6 +20,7 @@ export class ConnectionStream extends Duplex {
       onClose: () => {
         this.drained();
         this.destroy();
+        onClosed();
       },
     };
   }
