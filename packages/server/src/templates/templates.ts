@@ -219,7 +219,8 @@ export class Templates {
       const record = { ...found.record, spawnCount: found.record.spawnCount + 1, lastSpawnedAt: now };
       this.byId.set(id, { ...found, record });
     }
-    void this.store.templates.countSpawn(id, now).catch(() => {});
+    // In a later turn: the answer of the create goes out first.
+    setImmediate(() => void this.store.templates.countSpawn(id, now).catch(() => {}));
     const untagged = found?.untagged.find((version) => version.buildId === buildId);
     if (untagged) void this.store.templates.useUntagged(untagged.buildId, now).catch(() => {});
   }

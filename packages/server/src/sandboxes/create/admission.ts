@@ -26,6 +26,8 @@ interface Wanted {
   readonly record: SandboxRecord;
   /** Aborts when nobody waits for the sandbox any more. */
   readonly caller: AbortSignal;
+  /** It is there already. */
+  readonly isRunning: boolean;
   /** It is there already, with all its memory set aside. */
   readonly hasRoom: boolean;
 }
@@ -68,8 +70,8 @@ const gatesOf = ({ quota, turns, placement, capacityOf, places }: AdmissionParts
 ];
 
 /** The pool takes only room that is free, and waits for none; for anybody else it gives way. */
-const roomFor = <T>(room: Pick<CapacityGate, "run">, { record, caller, hasRoom }: Wanted, work: () => Promise<T>) =>
-  room.run(record.facts.resources, work, caller, { isForPool: record.owner.kind === "pool", hasRoom });
+const roomFor = <T>(room: Pick<CapacityGate, "run">, { record, caller, isRunning, hasRoom }: Wanted, work: () => Promise<T>) =>
+  room.run(record.facts.resources, work, caller, { isForPool: record.owner.kind === "pool", isRunning, hasRoom });
 
 /**
  * Decides whether a sandbox may be made or resumed: the one front of everything that limits them. A create is first asked for under its key (`once`),
@@ -91,14 +93,19 @@ export class Admission {
 
   /**
    * Runs `make` when the sandbox has passed every gate. `make` gets the record with the dates of that moment, and adds it to the engine before it first
-   * waits. Throws `resource_exhausted` (too many wait, or exist), `unavailable` (too long a wait, or no room), what `make` throws. `hasRoom`: the sandbox
-   * exists, with all its memory set aside.
+   * waits. Throws `resource_exhausted` (too many wait, or exist), `unavailable` (too long a wait, or no room), what `make` throws. `isRunning`: the sandbox
+   * exists; `hasRoom`: with all its memory set aside.
    */
-  create<T>(record: SandboxRecord, caller: AbortSignal, make: (record: SandboxRecord) => Promise<T>, { hasRoom = false } = {}): Promise<T> {
+  create<T>(
+    record: SandboxRecord,
+    caller: AbortSignal,
+    make: (record: SandboxRecord) => Promise<T>,
+    { isRunning = false, hasRoom = false } = {},
+  ): Promise<T> {
     const isOfUser = record.owner.kind === "user";
     const admitted = (wanted: Wanted) => make(dated(wanted.record, this.parts.clock.now()));
     const gates = this.gates.filter(({ isForUsersOnly }) => isOfUser || !isForUsersOnly);
-    return gates.reduceRight((next, gate) => (wanted: Wanted) => gate.pass(wanted, next), admitted)({ record, caller, hasRoom });
+    return gates.reduceRight((next, gate) => (wanted: Wanted) => gate.pass(wanted, next), admitted)({ record, caller, isRunning, hasRoom });
   }
 
   /** Creates of a team in the last minute, as they count against its limit. */

@@ -188,3 +188,15 @@ test("a create for which no room comes is refused, and one whose client has gone
   expect(await settled(gate.run(WANTED, failing), clock)).toEqual({ status: "rejected", reason: failure });
   expect(begun).toBe(1);
 });
+
+test("for what runs already the account of the last seconds will do, and it takes nothing of it afterwards", async () => {
+  const { gate, clock, state } = gateOver({ memoryFreeBytes: GIB / 2, processesFree: 200 });
+  const claimed = () => gate.run(WANTED, made, undefined, { isRunning: true });
+  // More than would fit if each counted until the next account.
+  for (let claims = 0; claims < 5; claims++) expect(await claimed()).toBe("made");
+  state.capacity = { ...state.capacity, memoryFreeBytes: 0 };
+  clock.advance(4000);
+  expect(await claimed()).toBe("made");
+  await expect(gate.run(WANTED, made)).rejects.toMatchObject(refused);
+  await expect(claimed()).rejects.toMatchObject(refused);
+});

@@ -21,8 +21,8 @@ const MIB = 2 ** 20;
 export const LEAST = { memoryBytes: 256 * MIB, diskBytes: 256 * MIB, processes: 64 } as const;
 /** What a sandbox is counted with after its start, until the driver's next account has the true figure. */
 export const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
-/** How long an account of the driver is used, less the claims since. */
-const FRESH_MS = 500;
+/** How long an account of the driver is used, less the claims since; and for what runs already, and takes nothing at once: an account is many files. */
+const FRESH_MS = { toStart: 500, running: 5000 } as const;
 const RETRY_AFTER_S = 5;
 /** How often a create that waits looks whether there is room now. */
 const LOOK_MS = 250;
@@ -51,14 +51,14 @@ export class CapacityGate {
 
   /**
    * Runs `work`, which makes a sandbox with these limits, when there is room. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when there is
-   * none within `waitMs`, or `caller` aborts before. `isForPool`: nothing gives way to it, and it does not wait. `hasRoom`: its memory is in the driver's
-   * account already.
+   * none within `waitMs`, or `caller` aborts before. `isForPool`: nothing gives way to it, and it does not wait. `isRunning`: it exists already. `hasRoom`:
+   * its memory is in the driver's account already.
    */
   async run<T>(
     wanted: ResourceLimits,
     work: () => Promise<T>,
     caller?: AbortSignal,
-    { isForPool = false, hasRoom = false } = {},
+    { isForPool = false, isRunning = false, hasRoom = false } = {},
   ): Promise<T> {
     const { clock, waitMs = 0 } = this.parts;
     const until = clock.monotonic() + (isForPool ? 0 : waitMs);
@@ -70,9 +70,9 @@ export class CapacityGate {
       };
       try {
         const claim = claimOf(hasRoom ? { ...wanted, memoryBytes: 0 } : wanted);
-        const capacity = await this.lookForRoom(claim, !isForPool);
+        const capacity = await this.lookForRoom(claim, !isForPool, isRunning ? FRESH_MS.running : FRESH_MS.toStart);
         this.refuseOvercommit(capacity, wanted);
-        return await this.claimed(capacity, claim, begin);
+        return await this.claimed(capacity, claim, begin, isRunning);
       } catch (error) {
         const mayWait = !hasBegun && isAppError(error, "sandbox_capacity_unavailable") && clock.monotonic() + LOOK_MS <= until;
         if (!mayWait || caller?.aborted) throw error;
@@ -91,19 +91,21 @@ export class CapacityGate {
   }
 
   /** Checks and calls `work` in one turn of the event loop; `work` adds a new sandbox to `promised` before it first waits. */
-  private async claimed<T>(capacity: Capacity, claim: Claim, work: () => Promise<T>): Promise<T> {
+  private async claimed<T>(capacity: Capacity, claim: Claim, work: () => Promise<T>, isRunning = false): Promise<T> {
     this.refuseFull(capacity, claim);
     this.claims.add(claim);
     try {
       return await work();
     } finally {
       Object.assign(claim, { diskBytes: STARTED.diskBytes, memoryBytes: Math.max(STARTED.memoryBytes, claim.takenBytes), isDone: true });
+      // An account of before has what it takes.
+      if (isRunning) this.claims.delete(claim);
     }
   }
 
   /** The driver's account. Where it is too small for the claim, the driver first releases what it holds only as a cache, and the pool its sandboxes. */
-  private async lookForRoom(claim: Claim, asksPool = true): Promise<Capacity> {
-    const capacity = await this.look();
+  private async lookForRoom(claim: Claim, asksPool = true, freshMs: number = FRESH_MS.toStart): Promise<Capacity> {
+    const capacity = await this.look(freshMs);
     const { memoryBytes, diskBytes, processes } = this.sumWith(claim);
     const lacking = {
       memoryBytes: Math.max(0, memoryBytes - capacity.memoryFreeBytes),
@@ -120,9 +122,9 @@ export class CapacityGate {
     return this.look();
   }
 
-  private async look(): Promise<Capacity> {
+  private async look(freshMs: number = FRESH_MS.toStart): Promise<Capacity> {
     const { driver, clock } = this.parts;
-    if (this.known && clock.monotonic() - this.known.at < FRESH_MS) return this.known.capacity;
+    if (this.known && clock.monotonic() - this.known.at < freshMs) return this.known.capacity;
     const capacity = await driver.capacity().catch((error: unknown) => Promise.reject(unknownRoom(error)));
     this.known = { capacity, at: clock.monotonic() };
     for (const claim of this.claims) if (claim.isDone) this.claims.delete(claim);

@@ -63,7 +63,7 @@ function claimWarm({ admission }: MakerParts, reserved: Reserved, wanted: Sandbo
     if (!record) throw new AppError("unavailable", "The sandbox of the pool cannot be given", { reason: GONE });
     return record;
   };
-  return admission.create(wanted, caller, claim, { hasRoom: reserved.hasRoom });
+  return admission.create(wanted, caller, claim, { isRunning: true, hasRoom: reserved.hasRoom });
 }
 
 async function claimed(reserved: Reserved, admitted: SandboxRecord, input: CreateTemplate, caller: AbortSignal) {
