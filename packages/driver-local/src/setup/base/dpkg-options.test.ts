@@ -34,5 +34,5 @@ test("what the recipe excludes is removed from an extracted tree, licences stay,
   expect(left.filter((path) => path.startsWith("usr/share/")).sort()).toEqual(
     ["doc", "doc/bash", "doc/bash/copyright", "locale", "locale/locale.alias", "man", "mandy"].map((path) => `usr/share/${path}`),
   );
-  expect(readFileSync(join(tree, "etc/dpkg/dpkg.cfg.d/boxyard"), "utf8")).toBe(`${dpkgOptions.join("\n")}\n`);
+  expect(readFileSync(join(tree, "etc/dpkg/dpkg.cfg.d/excludes"), "utf8")).toBe(`${dpkgOptions.join("\n")}\n`);
 });

@@ -1,7 +1,7 @@
 import { quoted } from "./shell.ts";
 
 /** Where dpkg reads the recipe's options, in the build and in sandboxes. */
-const OPTIONS_FILE = "etc/dpkg/dpkg.cfg.d/boxyard";
+const OPTIONS_FILE = "etc/dpkg/dpkg.cfg.d/excludes";
 
 /**
  * The shell command that gives a tree, its first argument, the options of dpkg, once the essential packages are extracted and before dpkg runs. dpkg obeys

@@ -5,7 +5,7 @@ import { resources } from "../resources.ts";
 
 const DIRECTORY = "images/base";
 /** To be raised when a change of the build changes the tree. */
-const TREE_VERSION = "3";
+const TREE_VERSION = "4";
 
 /** The content of images/base/. */
 export interface Recipe {
