@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import { namesIn, openAt, rmdirAt, statAt, TYPE, typeOf } from "../sys/at.ts";
+import { directoriesIn, openAt, rmdirAt } from "../sys/at.ts";
 import { close, hasErrno, O, open } from "../sys/libc.ts";
 
 /** Deeper than `cgroup.max.depth` lets a sandbox go. */
@@ -35,7 +35,7 @@ function removeGroup(parent: number, name: string, depth = 0): boolean {
     let empty = true;
     try {
       // Only directories are groups; the rest are files of the kernel, which disappear with their directory.
-      for (const child of groupsIn(directory)) empty = removeGroup(directory, child, depth + 1) && empty;
+      for (const child of directoriesIn(directory)) empty = removeGroup(directory, child, depth + 1) && empty;
     } finally {
       close(directory);
     }
@@ -46,11 +46,4 @@ function removeGroup(parent: number, name: string, depth = 0): boolean {
     if (hasErrno(error, "EBUSY", "ENOTEMPTY")) return false;
     throw error;
   }
-}
-
-function groupsIn(directory: number): string[] {
-  return namesIn(directory).filter((name) => {
-    const stat = statAt(directory, name);
-    return stat !== undefined && typeOf(stat) === TYPE.directory;
-  });
 }

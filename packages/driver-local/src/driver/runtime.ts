@@ -20,7 +20,7 @@ import { useOfInstance } from "../cgroup/instance-limits.ts";
 import { readOomKills } from "../cgroup/stats.ts";
 import { isMemoryLost } from "../checkpoint/lazy-memory.ts";
 import type { SnapshotSource } from "../checkpoint-store/snapshot-files.ts";
-import { isAlive, openProcess } from "../runtime/process.ts";
+import { openProcess } from "../runtime/process.ts";
 import { readAccount } from "../sandbox/account.ts";
 import { claimSandbox } from "../sandbox/claim.ts";
 import { waitUntilEnded } from "../sandbox/ended.ts";
@@ -227,9 +227,8 @@ export class LocalRuntime implements RuntimeDriver {
       const record = readRecord(this.parts.paths.state(handle.sandboxId));
       // The incarnation of an older handle is gone already; a newer incarnation does not belong to this handle.
       if (record && record.incarnation !== handle.incarnation) return;
-      if (record?.process && isAlive(record.process)) await noteEnding(this.parts.paths.state(record.sandboxId), record, "killed");
       try {
-        await removeSandbox(this.parts, handle.sandboxId);
+        await this.sandboxes.whileDestroying(record, () => removeSandbox(this.parts, handle.sandboxId));
       } catch (error) {
         throw fromErrno(`destroy sandbox ${handle.sandboxId}`, error);
       }
@@ -294,6 +293,7 @@ export class LocalRuntime implements RuntimeDriver {
   /** Why a sandbox that is no longer alive has ended. The kernel's counter says whether memory ran out, but not when: it may have been long before. */
   private exitOf(record: LocalSandboxRecord): ExitStatus {
     if (record.ending) return { reason: record.ending };
+    if (this.sandboxes.isDestroyed(record)) return { reason: "killed" };
     if (isMemoryLost(this.parts, record.sandboxId)) return { reason: "memory_lost" };
     return { reason: readOomKills(cgroupOf(this.parts, record.sandboxId)) > 0 ? "out_of_memory" : "agent_exited" };
   }

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { readFileSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { hasErrno } from "../sys/libc.ts";
 
 const SECTOR = 512;
 /** An image with more than this share of its blocks allocated counts as fully allocated. */
@@ -63,5 +64,10 @@ function dataIn(filesystem: string): DataSpace {
 
 function bytesOf(filesystem: string, kind: "data" | "metadata" | "system", name: string): number {
   const file = `${filesystem}/allocation/${kind}/${name}`;
-  return existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
+  try {
+    return Number(readFileSync(file, "utf8"));
+  } catch (error) {
+    if (hasErrno(error, "ENOENT")) return 0;
+    throw error;
+  }
 }

@@ -15,6 +15,9 @@ export type RunningRecord = LocalSandboxRecord & { readonly process: ProcessIden
  */
 export class LocalSandboxes {
   private readonly parts: LocalParts;
+  /** Incarnations whose processes a removal ends, until nothing of them is left. In memory alone: no server asks after its death why they ended. */
+  private readonly destroyed = new Map<SandboxId, number>();
+
   constructor(parts: LocalParts) {
     this.parts = parts;
   }
@@ -46,6 +49,18 @@ export class LocalSandboxes {
     if (record.startsFrom !== undefined) return "created";
     if (!record.process || !isAlive(record.process)) return "stopped";
     return this.parts.runtime.isWaiting(record.sandboxId) ? "created" : "running";
+  }
+
+  /** Runs the removal of a sandbox, in its turn. Its processes count as killed when they run now. */
+  async whileDestroying(record: LocalSandboxRecord | undefined, work: () => Promise<void>): Promise<void> {
+    if (record?.process && isAlive(record.process)) this.destroyed.set(record.sandboxId, record.incarnation);
+    await work();
+    // Not after a failure: what is left is still killed.
+    if (record) this.destroyed.delete(record.sandboxId);
+  }
+
+  isDestroyed({ sandboxId, incarnation }: LocalSandboxRecord): boolean {
+    return this.destroyed.get(sandboxId) === incarnation;
   }
 
   /** Runs `work` with a running sandbox in its turn. */

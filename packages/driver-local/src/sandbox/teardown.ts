@@ -9,17 +9,20 @@ import { endTracers } from "./tracers.ts";
 /** What no two sandboxes may hold at a time: network lease and range of user ids. */
 export type Claims = Pick<LocalSandboxRecord, "lease" | "uidBase">;
 
+/** What a removal knows of the sandbox. */
+type Known = Partial<Pick<LocalSandboxRecord, keyof Claims | "process">>;
+
 interface Removal {
   readonly name: string;
   /** Repeatable; nothing to remove is fine. */
-  run(parts: LocalParts, id: SandboxId, claims: Partial<Claims>): Promise<void>;
+  run(parts: LocalParts, id: SandboxId, known: Known): Promise<void>;
 }
 
 const endProcesses: Removal = {
   name: "endProcesses",
-  async run(parts, id) {
+  async run(parts, id, { process }) {
     parts.wakeCache.take(id);
-    endTracers(parts, id);
+    endTracers(parts, id, process);
     await cgroupOf(parts, id).killAndWait();
     await parts.runtime.forget(id);
   },
@@ -70,16 +73,16 @@ export const REMOVALS: readonly string[] = stages.flat().map(({ name }) => name)
  * the one undo of every step of a create, and what `destroy` does. Throws the first failure; the sandbox stays listed then.
  */
 export async function removeSandbox(parts: LocalParts, id: SandboxId, claimed: Partial<Claims> = {}): Promise<void> {
-  const claims = readRecord(parts.paths.state(id)) ?? claimsWithoutRecord(parts, id, claimed);
+  const known = readRecord(parts.paths.state(id)) ?? claimsWithoutRecord(parts, id, claimed);
   for (const stage of stages) {
-    const results = await Promise.allSettled(stage.map((removal) => observed(parts, removal, id, claims)));
+    const results = await Promise.allSettled(stage.map((removal) => observed(parts, removal, id, known)));
     for (const result of results) if (result.status === "rejected") throw result.reason;
   }
 }
 
-async function observed(parts: LocalParts, removal: Removal, id: SandboxId, claims: Partial<Claims>): Promise<void> {
+async function observed(parts: LocalParts, removal: Removal, id: SandboxId, known: Known): Promise<void> {
   await parts.observer.before?.(removal.name);
-  await removal.run(parts, id, claims);
+  await removal.run(parts, id, known);
   await parts.observer.after?.(removal.name);
 }
 

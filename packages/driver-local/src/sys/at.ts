@@ -202,16 +202,26 @@ export function removeTree(dir: number, name: string): void {
 
 /** The names in an open directory, `.` and `..` left out, in the kernel's order: all, or `most` and those that came with them. */
 export function namesIn(fd: number, most = Number.POSITIVE_INFINITY): string[] {
-  const names: string[] = [];
+  return entriesIn(fd, most).map(({ name }) => name);
+}
+
+/** Names of the directories in an open directory, of a file system that tells types with names, as cgroups do. */
+export const directoriesIn = (fd: number): string[] => entriesIn(fd).flatMap(({ name, type }) => (type === DT_DIR ? [name] : []));
+
+/** The type of a directory in struct linux_dirent64. */
+const DT_DIR = 4;
+
+function entriesIn(fd: number, most = Number.POSITIVE_INFINITY): { readonly name: string; readonly type: number }[] {
+  const entries: { name: string; type: number }[] = [];
   const buffer = Buffer.alloc(65_536);
   syscall("lseek", [fd, 0, 0]);
   for (;;) {
     const length = syscall("getdents64", [fd, buffer, buffer.length]);
-    if (length === 0 || names.length > most) return names;
+    if (length === 0 || entries.length > most) return entries;
     for (let at = 0; at < length; at += buffer.readUInt16LE(at + 16)) {
       const end = buffer.indexOf(0, at + 19);
       const name = buffer.toString("latin1", at + 19, end);
-      if (name !== "." && name !== "..") names.push(name);
+      if (name !== "." && name !== "..") entries.push({ name, type: buffer.readUInt8(at + 18) });
     }
   }
 }
