@@ -80,11 +80,11 @@ export function keptSpecOf(record: LocalSandboxRecord): KeptSpec {
 let writes = 0;
 
 /** Writes a file so that a reader, also after a crash, sees the old text or the new one. A write that fails leaves no temporary file. */
-export async function writeAtomically(path: string, text: string, mode = 0o600): Promise<void> {
+async function writeAtomically(path: string, text: string): Promise<void> {
   // Two calls may write the same file at a time.
   const temporary = `${path}.${++writes}.new`;
   try {
-    await writeFile(temporary, text, { mode });
+    await writeFile(temporary, text, { mode: 0o600 });
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {});

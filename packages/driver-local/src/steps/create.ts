@@ -6,7 +6,7 @@ import type { ShownVolume } from "../rootfs/volume-mounts.ts";
 import { identify } from "../runtime/process.ts";
 import { directoriesOnPath, sharedParts } from "../sandbox/mount-points.ts";
 import type { CreateContext } from "../sandbox/parts.ts";
-import { writeRecord } from "../state/record.ts";
+import { rewriteRecord } from "../state/record.ts";
 import { VolumeFiles } from "../user-volumes/volume-files.ts";
 
 /** The runtime makes the sandbox; its init waits for the start. The state file names this process, so that a later server finds it. */
@@ -38,7 +38,7 @@ export const create: Step<CreateContext> = {
     const process = identify(pid);
     if (!process) throw new AppError("internal", "The sandbox's init ended before it was started", { reason: "init_ended" });
     ctx.record = { ...record, process };
-    await writeRecord(parts.paths.state(spec.sandboxId), ctx.record);
+    await rewriteRecord(parts.paths.state(spec.sandboxId), ctx.record);
   },
 };
 
