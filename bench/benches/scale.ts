@@ -82,10 +82,8 @@ export async function measureStore(name: string, count: number, databaseUrl?: st
           `resident memory ${Math.round(process.memoryUsage.rss() / 2 ** 20)} MiB`,
           `answers ${JSON.stringify(load.statuses)}`,
         ];
-        notes.push(
-          `${name}, up to ${size}: ${said.join("; ")}`,
-          `${name}, beside ${size}: ${asked(await world.ask({ ...client, ...ASKED }))}`,
-        );
+        notes.push(`${name}, up to ${size}: ${said.join("; ")}`);
+        if (level === LEVELS.at(-1)) notes.push(`${name}, beside ${size}: ${asked(await world.ask({ ...client, ...ASKED }))}`);
       }
     } finally {
       await server.close(200);
