@@ -34,7 +34,11 @@ export const density: Bench = {
       const empty = heldBy(platform);
       notes.push(told(0, await costOf(platform), empty, empty));
       for (const level of levels) {
-        await addUpTo(level, platform, sandboxes);
+        const refusal = await addUpTo(level, platform, sandboxes);
+        if (refusal !== undefined) {
+          notes.push(`${sandboxes.length} of ${level}: ${refusal}`);
+          break;
+        }
         const cost = await costOf(platform);
         const held = heldBy(platform);
         notes.push(told(level, cost, held, empty));
@@ -50,11 +54,18 @@ export const density: Bench = {
   },
 };
 
-/** Sandboxes that were made before a failure are in the list too. */
-async function addUpTo(level: number, platform: Platform, sandboxes: Sandbox[]): Promise<void> {
+/** Returns why the machine takes no more; what was measured before stays of use. Sandboxes that were made before a failure are in the list too. */
+async function addUpTo(level: number, platform: Platform, sandboxes: Sandbox[]): Promise<string | undefined> {
+  let refusal: string | undefined;
   await inParallel(level - sandboxes.length, async () => {
-    sandboxes.push(await create(platform));
+    if (refusal !== undefined) return;
+    try {
+      sandboxes.push(await create(platform));
+    } catch (error) {
+      refusal = error instanceof Error ? error.message : String(error);
+    }
   });
+  return refusal;
 }
 
 const create = ({ apiUrl, apiKey }: Platform) => Sandbox.create({ apiUrl, apiKey, timeoutMs: 3_600_000, requestTimeoutMs: 120_000 });

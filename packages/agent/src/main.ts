@@ -15,3 +15,4 @@ process.on("unhandledRejection", (error) => agent.ctx.log("unhandled", error));
 const rest = new Rest({ isBusy: () => server.pendingRequests > 0, wait: eventLoopWait, ...REST });
 const server = serve(agent.ctx, agent.routes, config, () => rest.touched());
 tellListening(config.hostDir);
+rest.touched();

@@ -21,7 +21,7 @@ interface Listen {
   readonly port: number;
 }
 
-/** Listens. Order of checks: CORS preflight, first `/init`, access token, path (404), method (405), then the operation. `onRequest` is called first. */
+/** Listens. Order of checks: CORS preflight, first `/init`, access token, path (404), method (405), then the operation. `onRequest` is called first, but for `/health`. */
 export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen, onRequest = () => {}): Bun.Server<undefined> {
   const table = new RouteTable(routes);
   return Bun.serve({
@@ -30,7 +30,8 @@ export function serve(ctx: AgentContext, routes: AgentRoutes, listen: Listen, on
     maxRequestBodySize: MAX_BODY_BYTES,
     development: false,
     async fetch(request) {
-      onRequest();
+      // The server asks every idle agent twice a minute.
+      if (!request.url.endsWith("/health")) onRequest();
       return preflight(request) ?? withCors(request, await answer(ctx, table, request));
     },
     error(error) {
