@@ -3,12 +3,20 @@ import { eventually } from "@boxyard/testkit";
 import { Rest } from "./rest.ts";
 import { after } from "./timers.ts";
 
+/** Stands still for that time, as a rest that nothing ends. */
+function standStill(ms: number): void {
+  for (const until = performance.now() + ms; performance.now() < until; );
+}
+
 test("rests after a time without requests, ever longer, up to shortly before the next timer, and not while a request is under way", async () => {
   const rests: number[] = [];
   let isBusy = true;
   const rest = new Rest({
     isBusy: () => isBusy,
-    wait: (ms) => void rests.push(ms),
+    wait: (ms) => {
+      rests.push(ms);
+      standStill(2 * ms);
+    },
     idleMs: 1,
     leastMs: 1,
     firstMs: 0.001,
