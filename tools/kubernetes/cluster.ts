@@ -198,9 +198,30 @@ function hierarchies(): string[] {
     .map((entry) => join(CGROUPS, entry.name));
 }
 
-/** Removes a cluster's cgroups, also those of one that was killed. */
+/**
+ * Removes a cluster's cgroups, also those of one that was killed. The containers of one whose API server or containerd has failed still run: they are
+ * killed, and given a moment to end.
+ */
 export function removeCgroups(cgroup: string): void {
-  for (const hierarchy of hierarchies()) removeGroup(join(hierarchy, cgroup));
+  const groups = hierarchies().map((hierarchy) => join(hierarchy, cgroup));
+  const end = performance.now() + STOP_MS;
+  while (groups.filter(killGroup).length > 0 && performance.now() < end) Bun.sleepSync(LOOK_MS);
+  for (const group of groups) removeGroup(group);
+}
+
+/** Kills the processes of a cgroup and of those below it; false when there were none. */
+function killGroup(path: string): boolean {
+  if (!existsSync(path)) return false;
+  const below = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const pids = readIfThere(join(path, "cgroup.procs")).split("\n").filter(Boolean);
+  for (const pid of pids) {
+    try {
+      process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return below.map(({ name }) => killGroup(join(path, name))).includes(true) || pids.length > 0;
 }
 
 function removeGroup(path: string): void {
