@@ -110,7 +110,7 @@ export async function answersDuring(agent: AgentUnderTest, work: Promise<unknown
 }
 
 /** Shell text that sets `$pid` to the agent: PID 1, or the first child of the init that is. */
-export const AGENT_PID = "pid=1; case $(cat /proc/1/comm) in init) read -r pid _ < /proc/1/task/1/children;; esac";
+export const AGENT_PID = "pid=1; case $(cat /proc/1/comm) in init|init-*) read -r pid _ < /proc/1/task/1/children;; esac";
 
 /** How many files and directories the agent has open. Connections come and go with clients. */
 export async function openFiles(agent: AgentUnderTest): Promise<number> {
