@@ -34,6 +34,7 @@ const hasCodeInterpreter = (file: string): boolean => mentions(file, "ensureCode
 /** The longest files, the longest first: a long file that begins last keeps one lane busy while the others are idle. An entry without a file has no effect. */
 const LONGEST = [
   "restart/every-transition",
+  "network/matrix",
   "front-door/walk",
   "clients/e2b-python",
   "checkpoint/faults.root",
