@@ -47,10 +47,10 @@ export class ChartRelease implements AsyncDisposable {
     await asAdministrator("POST", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
     for (const [name, stringData] of Object.entries(secrets))
       await asAdministrator("POST", inNamespace("api/v1", "secrets"), { metadata: { name }, stringData });
-    const rendered = readFileSync(join(CHECKOUT, "deploy/rendered/test.yaml"), "utf8").replaceAll(
-      `namespace: ${NAME}`,
-      `namespace: ${NAMESPACE}`,
-    );
+    // Names of what belongs to no namespace have that of the release.
+    const rendered = readFileSync(join(CHECKOUT, "deploy/rendered/test.yaml"), "utf8")
+      .replaceAll(`namespace: ${NAME}`, `namespace: ${NAMESPACE}`)
+      .replaceAll(`name: ${NAME}-${NAME}`, `name: ${NAME}-${NAMESPACE}`);
     for (const text of rendered.split(/^---$/m)) {
       const object = Bun.YAML.parse(text) as Item | null;
       if (object) await create(object);
