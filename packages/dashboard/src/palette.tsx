@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { AREAS } from "./areas.ts";
 import { listSandboxes, templates } from "./lib/api.ts";
 import { useResource } from "./lib/resource.ts";
@@ -22,7 +22,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const element = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  useEffect(() => element.current?.showModal(), []);
+  useLayoutEffect(() => element.current?.showModal(), []);
   const found = useEntries(text);
   const chosen = Math.min(at, found.length - 1);
   const run = (entry: Entry | undefined) => {

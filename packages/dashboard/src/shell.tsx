@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { AREAS } from "./areas.ts";
 import { usePlace } from "./lib/router.ts";
 import { type SessionInfo, signOut } from "./lib/session.ts";
@@ -18,7 +18,8 @@ export function Shell({ session, children }: { session: SessionInfo; children: C
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   useEffect(applyTheme, []);
   useEffect(() => setOpen(false), [area]);
-  useEffect(() => {
+  // At once: who sees the page may press keys before the browser has painted what follows it.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || !(isMac ? event.metaKey : event.ctrlKey) || event.shiftKey || event.altKey) return;
       // In a terminal Ctrl-K belongs to the program there.
