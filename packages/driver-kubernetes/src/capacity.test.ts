@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { systemClock } from "@boxyard/core";
+import { FakeClock, systemClock } from "@boxyard/core";
 import { eventually } from "@boxyard/testkit";
 import { KubeApi } from "./api/client.ts";
 import { ClusterCapacity } from "./capacity.ts";
@@ -35,6 +35,26 @@ test("an account follows the pods of the cluster, and takes no call", async () =
     api.tell("DELETED", pod("a", "3Gi", "node-1") as Pod);
     await eventually("it is gone", async () => (await capacity.get()).memoryFreeBytes === 8 * GIB);
     expect(api.calls.length).toBe(calls);
+  } finally {
+    await capacity.stop();
+    await api.stop();
+  }
+});
+
+test("a watch that the API server should have ended long ago is replaced: its connection has died unnoticed", async () => {
+  const api = fakeApi();
+  const clock = new FakeClock();
+  const capacity = new ClusterCapacity(new KubeApi(api.access, systemClock), { clock, logger: { warn: () => {} } });
+  const watches = () => api.calls.filter(({ right }) => right.verb === "watch").length;
+  try {
+    capacity.start();
+    await eventually("both watches are open", () => watches() === 2);
+    api.pods.set("a", pod("a", "1Gi", "node-1") as Pod);
+    await eventually("both are opened again", async () => {
+      await clock.advance(270_000);
+      return watches() >= 4;
+    });
+    await eventually("the change has come", async () => (await capacity.get()).memoryFreeBytes === 7 * GIB);
   } finally {
     await capacity.stop();
     await api.stop();

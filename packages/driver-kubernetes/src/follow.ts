@@ -1,11 +1,13 @@
-import type { Clock } from "@boxyard/core";
+import { type Clock, TimeLimit } from "@boxyard/core";
 import type { KubeApi } from "./api/client.ts";
 import type { DriverLogger } from "./config.ts";
 
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
-/** Seconds after which the API server ends a watch, so that a connection that died unnoticed is replaced. */
-const WATCH_SECONDS = "240";
+/** Seconds after which the API server ends a watch. */
+const WATCH_SECONDS = 240;
+/** Milliseconds after which a watch is given up that the API server should have ended: its connection has died unnoticed. */
+const LOST_MS = (WATCH_SECONDS + 30) * 1000;
 /** Objects in one answer of a list. */
 const PAGE = "500";
 
@@ -97,14 +99,15 @@ export class Follow<T extends ApiObject> {
   /** Lists all, then follows the changes until the API server ends the watch or has forgotten the version. */
   private async followOnce(onOpen: () => void): Promise<void> {
     const { signal } = this.stopping;
-    const { path, query, onList, onChange } = this.options;
+    const { path, query, clock, onList, onChange } = this.options;
     const { items, version } = await listAll<T>(this.api, path, query, signal);
     onList(items);
     onOpen();
     let resourceVersion = version;
     while (!signal.aborted) {
-      const watch = { ...query, resourceVersion, allowWatchBookmarks: "true", timeoutSeconds: WATCH_SECONDS };
-      for await (const { type, object } of this.api.watch<T>(path, watch, signal)) {
+      const watch = { ...query, resourceVersion, allowWatchBookmarks: "true", timeoutSeconds: String(WATCH_SECONDS) };
+      using limit = new TimeLimit(LOST_MS, clock);
+      for await (const { type, object } of this.api.watch<T>(path, watch, AbortSignal.any([signal, limit.signal]))) {
         // The version is too old: everything is listed again.
         if (type === "ERROR") return;
         resourceVersion = object.metadata.resourceVersion ?? resourceVersion;
