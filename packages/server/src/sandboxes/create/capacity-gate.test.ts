@@ -200,3 +200,13 @@ test("for what runs already the account of the last seconds will do, and it take
   await expect(gate.run(WANTED, made)).rejects.toMatchObject(refused);
   await expect(claimed()).rejects.toMatchObject(refused);
 });
+
+test("nothing is released, and nobody refused, because of an account that is old", async () => {
+  const { gate, clock, state } = gateOver({ memoryFreeBytes: 0, diskFreeBytes: 0 });
+  const claimed = () => gate.run(WANTED, made, undefined, { isRunning: true });
+  await expect(claimed()).rejects.toMatchObject(refused);
+  const { asked } = state;
+  state.capacity = ROOMY;
+  clock.advance(600);
+  expect([await claimed(), state.asked]).toEqual(["made", asked]);
+});

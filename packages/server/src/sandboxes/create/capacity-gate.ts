@@ -1,6 +1,6 @@
 import { AppError, type Clock, isAppError } from "@boxyard/core";
 import { errnoOf, isTransientErrno } from "@boxyard/core/node";
-import type { Capacity, ResourceLimits, SandboxDriver } from "@boxyard/driver";
+import type { Capacity, Reclaim, ResourceLimits, SandboxDriver } from "@boxyard/driver";
 import type { Overcommit } from "../../config.ts";
 import type { Promised } from "../engine/counts.ts";
 
@@ -34,6 +34,11 @@ interface Claim {
   /** The part of the memory that the sandbox takes for certain. */
   readonly takenBytes: number;
   isDone: boolean;
+}
+
+/** By how much an account is too small. */
+interface Lacking extends Reclaim {
+  readonly diskBytes: number;
 }
 
 /**
@@ -105,21 +110,27 @@ export class CapacityGate {
 
   /** The driver's account. Where it is too small for the claim, the driver first releases what it holds only as a cache, and the pool its sandboxes. */
   private async lookForRoom(claim: Claim, asksPool = true, freshMs: number = FRESH_MS.toStart): Promise<Capacity> {
-    const capacity = await this.look(freshMs);
-    const { memoryBytes, diskBytes, processes } = this.sumWith(claim);
-    const lacking = {
-      memoryBytes: Math.max(0, memoryBytes - capacity.memoryFreeBytes),
-      processes: Math.max(0, processes - capacity.processesFree),
-    };
-    const isShort = lacking.memoryBytes > 0 || lacking.processes > 0;
+    const early = await this.look(freshMs);
+    // There may be room by now: nothing is released, and nobody refused, by an account that is old.
+    const capacity = isShort(this.lackingOf(early, claim)) ? await this.look() : early;
+    const lacking = this.lackingOf(capacity, claim);
     const { driver, giveWay } = this.parts;
     const released = [
-      isShort && (await driver.reclaim(lacking)),
-      asksPool && (isShort || diskBytes > capacity.diskFreeBytes) && ((await giveWay?.()) ?? false),
+      (lacking.memoryBytes > 0 || lacking.processes > 0) && (await driver.reclaim(lacking)),
+      asksPool && isShort(lacking) && ((await giveWay?.()) ?? false),
     ];
     if (!released.includes(true)) return capacity;
     this.known = undefined;
     return this.look();
+  }
+
+  private lackingOf(capacity: Capacity, claim: Claim): Lacking {
+    const { memoryBytes, diskBytes, processes } = this.sumWith(claim);
+    return {
+      memoryBytes: Math.max(0, memoryBytes - capacity.memoryFreeBytes),
+      diskBytes: Math.max(0, diskBytes - capacity.diskFreeBytes),
+      processes: Math.max(0, processes - capacity.processesFree),
+    };
   }
 
   private async look(freshMs: number = FRESH_MS.toStart): Promise<Capacity> {
@@ -163,6 +174,8 @@ export class CapacityGate {
     }
   }
 }
+
+const isShort = ({ memoryBytes, diskBytes, processes }: Lacking) => memoryBytes > 0 || diskBytes > 0 || processes > 0;
 
 const claimOf = (wanted: ResourceLimits, takenBytes = 0): Claim => ({
   memoryBytes: Math.min(wanted.memoryBytes, Math.max(LEAST.memoryBytes, takenBytes)),
