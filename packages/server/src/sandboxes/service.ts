@@ -112,7 +112,7 @@ export class SandboxService {
     const input = createInput(version.spec, images);
     const makeIt = idempotencyKey !== undefined || body.name !== undefined ? makeSandboxOnce : makeSandbox;
     using _working = warm.working();
-    const reserved = warm.reserve(newRecord(newSandboxId(), wanted, clock.now()), input);
+    const reserved = warm.reserve(newRecord(newSandboxId(), wanted, clock.now()), input, idempotencyKey);
     const make = async (id: SandboxId, renew: () => Promise<SandboxId>) => {
       const made = reserved && (await unlessGone(makeSandbox(this.parts, newRecord(id, wanted, clock.now()), input, caring, reserved)));
       if (made) return made;
@@ -121,7 +121,7 @@ export class SandboxService {
     try {
       return await admission.once({
         ...{ teamId, key: idempotencyKey, request: { version: api, body }, id: reserved?.id, make },
-        recall: (id) => madeOnce(store, id),
+        recall: (id) => madeOnce(store, id, { teamId, key: idempotencyKey }),
       });
     } finally {
       reserved?.giveBack();

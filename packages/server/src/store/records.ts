@@ -53,8 +53,8 @@ export interface SandboxFacts {
   readonly volumes?: readonly SandboxVolume[];
   /** The name of its node; the server's own machine without one. */
   readonly node?: string;
-  /** It waited in the pool before: the write of this record is what has made it (`madeOnce`). */
-  readonly isClaimed?: true;
+  /** SHA-256 of the idempotency key whose create has got it from the pool: the write of this record is what has made it for that key (`madeOnce`). */
+  readonly claimedUnder?: string;
 }
 
 /** A volume that a sandbox has, and where. */

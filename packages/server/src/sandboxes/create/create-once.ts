@@ -1,4 +1,5 @@
-import type { SandboxId, Step } from "@boxyard/core";
+import { createHash } from "node:crypto";
+import type { SandboxId, Step, TeamId } from "@boxyard/core";
 import type { SandboxRecord, Store } from "../../store/index.ts";
 import type { Operation } from "../engine/operation.ts";
 import type { Operations } from "../engine/operations.ts";
@@ -70,15 +71,25 @@ export async function makeSandboxOnce(
   return context.made ?? wanted;
 }
 
+/** The record that a sandbox of the pool is to get from a create under this key: it says so, for `madeOnce`. */
+export const claimedUnder = (key: string | undefined, record: SandboxRecord): SandboxRecord =>
+  key === undefined ? record : { ...record, facts: { ...record.facts, claimedUnder: digestOf(key) } };
+
+const digestOf = (key: string) => createHash("sha256").update(key).digest("hex");
+
 /**
- * The sandbox that an earlier create has made under this id, ended or not; undefined when that was undone. A claim is no operation: it is one write, after
- * which the sandbox is a user's.
+ * The sandbox that an earlier create has made under this id and key, ended or not; undefined when that was undone. A claim is no operation: it is one
+ * write, after which the sandbox is a user's. Where the server died before it, the sandbox goes on waiting, and may be another create's by now.
  */
-export async function madeOnce(store: Pick<Store, "operations" | "getSandbox">, id: SandboxId): Promise<SandboxRecord | undefined> {
+export async function madeOnce(
+  store: Pick<Store, "operations" | "getSandbox">,
+  id: SandboxId,
+  { teamId, key }: { readonly teamId: TeamId; readonly key: string | undefined },
+): Promise<SandboxRecord | undefined> {
   const found = await store.operations.find(id);
   if (found) return found.output === undefined ? undefined : store.getSandbox(id);
   const record = await store.getSandbox(id);
+  if (key === undefined || record?.teamId !== teamId || record.facts.claimedUnder !== digestOf(key)) return undefined;
   // A claim whose write has taken place, but seemed to fail, was undone.
-  const isClaimed = record?.owner.kind === "user" && record.facts.isClaimed && record.reason !== "create_failed";
-  return isClaimed ? record : undefined;
+  return record.reason === "create_failed" ? undefined : record;
 }

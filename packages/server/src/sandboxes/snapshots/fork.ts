@@ -95,7 +95,7 @@ export const fork: Operation<ForkInput, ForkContext, readonly Copied[], Pick<For
 function copyOf(source: SandboxRecord, id: SandboxId, timeoutMs: number, now: number): SandboxRecord {
   const { owner, teamId, templateId, facts } = source;
   const { pauseMode: _, pauseCause: _cause, setup: _ofSource, ...settings } = source.settings;
-  const { isClaimed: _claimed, ...own } = facts;
+  const { claimedUnder: _claimed, ...own } = facts;
   return {
     id,
     owner,

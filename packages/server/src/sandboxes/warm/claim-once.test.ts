@@ -44,6 +44,29 @@ test.each([
   expect([...place.world.sandboxes.keys()]).toEqual([again.body.sandboxID]);
 });
 
+test.each([
+  ["another team", true],
+  ["the same team", false],
+])("a key whose claim died before its first step does not lead to the sandbox that %s got from the pool later", async (_who, isOther) => {
+  const { observer, reached } = holdAt("claim relabel");
+  const first = await place.boot({ env: ON, observer });
+  const { store, templates } = first.server.context;
+  await store.templates.setPublic(templates.resolve(first.server.firstKey.teamId, "base", "templateID").templateId, true, Date.now());
+  const member = await warmedUp(first);
+  const asked = create(first, "k").catch(() => undefined);
+  await reached;
+  await place.crash(first);
+  await asked;
+  const second = await place.boot({ env: ON });
+  await eventually("it waits on", () => second.server.warm.size > 0);
+  const headers = isOther ? (await second.team("other")).headers : {};
+  const got = await second.call("POST", "/v2/sandboxes", { templateID: "base" }, { ...headers, "Idempotency-Key": "another" });
+  expect(got.body.sandboxID).toBe(member);
+  const again = await create(second, "k");
+  expect([again.status, again.body.sandboxID === member]).toEqual([201, false]);
+  expect((await create(second, "k")).body.sandboxID).toBe(again.body.sandboxID);
+});
+
 test("a claim whose write seemed to fail is undone, and not told after a crash that came before the key was free", async () => {
   const s = await place.boot({ env: ON });
   const member = await warmedUp(s);

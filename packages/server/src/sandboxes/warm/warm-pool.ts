@@ -2,6 +2,7 @@ import { atOnce, type Clock } from "@boxyard/core";
 import type { SandboxDriver } from "@boxyard/driver";
 import { resourcesOf, type SandboxRecord, type Store } from "../../store/index.ts";
 import type { Admission } from "../create/admission.ts";
+import { claimedUnder } from "../create/create-once.ts";
 import type { Reserved } from "../create/maker.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Sandbox } from "../engine/sandbox.ts";
@@ -101,11 +102,11 @@ export class WarmPool {
     return this.isOn ? kindOf(wanted, template, this.parts.driver.capabilities) : undefined;
   }
 
-  /** A waiting sandbox that can become what is wanted. It is the caller's until `giveBack`. */
-  reserve(wanted: SandboxRecord, template: CreateTemplate): Reserved | undefined {
+  /** A waiting sandbox that can become what is wanted, under an idempotency key or without one. It is the caller's until `giveBack`. */
+  reserve(wanted: SandboxRecord, template: CreateTemplate, idempotencyKey?: string): Reserved | undefined {
     const kind = this.kindOf(wanted, template);
     const member = kind && this.members.take(kind.key);
-    return member && this.reserved(member);
+    return member && this.reserved(member, idempotencyKey);
   }
 
   /** A create has succeeded; the next ones of its kind may find a sandbox that waits. */
@@ -138,7 +139,7 @@ export class WarmPool {
     return all.length;
   }
 
-  private reserved(member: Member): Reserved {
+  private reserved(member: Member, idempotencyKey: string | undefined): Reserved {
     const { engine } = this.parts;
     const { sandbox } = member;
     const from = fromOf(sandbox.record);
@@ -153,7 +154,7 @@ export class WarmPool {
           isReady = true;
         };
         // In this turn of the event loop: the limits count it from now on.
-        sandbox.claim = ofMember(wanted, sandbox);
+        sandbox.claim = claimedUnder(idempotencyKey, ofMember(wanted, sandbox));
         try {
           const record = await engine.run(sandbox, claim, { wanted: sandbox.claim, template, from, onReady }, { signal });
           this.claims += 1;
@@ -180,5 +181,5 @@ const isAdopted = ({ record, incarnation, pending }: Sandbox): boolean =>
 /** The wanted record for the sandbox of the pool that becomes it. */
 function ofMember(wanted: SandboxRecord, { id, record }: Sandbox): SandboxRecord {
   const { incarnation, facts } = record;
-  return { ...wanted, id, incarnation, state: "running", facts: { ...wanted.facts, initKey: facts.initKey, isClaimed: true } };
+  return { ...wanted, id, incarnation, state: "running", facts: { ...wanted.facts, initKey: facts.initKey } };
 }
