@@ -210,3 +210,16 @@ test("nothing is released, and nobody refused, because of an account that is old
   clock.advance(600);
   expect([await claimed(), state.asked]).toEqual(["made", asked]);
 });
+
+test("what has its memory and processes already is given on a full machine, beside what is being made there", async () => {
+  const { gate, state, clock } = gateOver({ memoryFreeBytes: GIB / 4, processesFree: 64 });
+  const held = Promise.withResolvers<string>();
+  const making = gate.run(WANTED, () => held.promise);
+  await clock.advance(600);
+  state.capacity = { ...state.capacity, memoryFreeBytes: 0, processesFree: 0 };
+  expect(await gate.run(WANTED, made, undefined, { isRunning: true, hasRoom: true })).toBe("made");
+  expect(state.asked).toBe(0);
+  await expect(gate.run(WANTED, made, undefined, { isRunning: true })).rejects.toMatchObject(refused);
+  held.resolve("made");
+  await making;
+});

@@ -31,6 +31,7 @@ const LOOK_MS = 250;
 interface Claim {
   memoryBytes: number;
   diskBytes: number;
+  readonly processes: number;
   /** The part of the memory that the sandbox takes for certain. */
   readonly takenBytes: number;
   isDone: boolean;
@@ -57,7 +58,7 @@ export class CapacityGate {
   /**
    * Runs `work`, which makes a sandbox with these limits, when there is room. Throws `unavailable`, reason `sandbox_capacity_unavailable`, when there is
    * none within `waitMs`, or `caller` aborts before. `isForPool`: nothing gives way to it, and it does not wait. `isRunning`: it exists already. `hasRoom`:
-   * its memory is in the driver's account already.
+   * its memory and its processes are in the driver's account already.
    */
   async run<T>(
     wanted: ResourceLimits,
@@ -74,7 +75,7 @@ export class CapacityGate {
         return work();
       };
       try {
-        const claim = claimOf(hasRoom ? { ...wanted, memoryBytes: 0 } : wanted);
+        const claim = hasRoom ? { ...claimOf(wanted), memoryBytes: 0, processes: 0 } : claimOf(wanted);
         const capacity = await this.lookForRoom(claim, !isForPool, isRunning ? FRESH_MS.running : FRESH_MS.toStart);
         this.refuseOvercommit(capacity, wanted);
         return await this.claimed(capacity, claim, begin, isRunning);
@@ -124,12 +125,17 @@ export class CapacityGate {
     return this.look();
   }
 
-  private lackingOf(capacity: Capacity, claim: Claim): Lacking {
-    const { memoryBytes, diskBytes, processes } = this.sumWith(claim);
+  /** What the account lacks for the claim beside all claims since then. What the claim does not take, it does not lack. */
+  private lackingOf({ memoryFreeBytes, diskFreeBytes, processesFree }: Capacity, claim: Claim): Lacking {
+    const lack = (of: "memoryBytes" | "diskBytes" | "processes", free: number) => {
+      let sum = claim[of];
+      for (const other of this.claims) sum += other[of];
+      return claim[of] > 0 ? Math.max(0, sum - free) : 0;
+    };
     return {
-      memoryBytes: Math.max(0, memoryBytes - capacity.memoryFreeBytes),
-      diskBytes: Math.max(0, diskBytes - capacity.diskFreeBytes),
-      processes: Math.max(0, processes - capacity.processesFree),
+      memoryBytes: lack("memoryBytes", memoryFreeBytes),
+      diskBytes: lack("diskBytes", diskFreeBytes),
+      processes: lack("processes", processesFree),
     };
   }
 
@@ -153,23 +159,11 @@ export class CapacityGate {
       throw refusal("disk that sandboxes were promised", "BOXYARD_DISK_OVERCOMMIT");
   }
 
-  /** The claim together with all claims since the driver's last account. */
-  private sumWith(wanted: Claim): { memoryBytes: number; diskBytes: number; processes: number } {
-    let { memoryBytes, diskBytes } = wanted;
-    let processes: number = LEAST.processes;
-    for (const claim of this.claims) {
-      memoryBytes += claim.memoryBytes;
-      diskBytes += claim.diskBytes;
-      processes += LEAST.processes;
-    }
-    return { memoryBytes, diskBytes, processes };
-  }
-
   private refuseFull(capacity: Capacity, wanted: Claim): void {
-    const { memoryBytes, diskBytes, processes } = this.sumWith(wanted);
-    if (memoryBytes > capacity.memoryFreeBytes) throw refusal("memory", "BOXYARD_RESERVE_MEMORY");
-    if (processes > capacity.processesFree) throw refusal("processes", "BOXYARD_RESERVE_PROCESSES");
-    if (diskBytes > capacity.diskFreeBytes) {
+    const { memoryBytes, diskBytes, processes } = this.lackingOf(capacity, wanted);
+    if (memoryBytes > 0) throw refusal("memory", "BOXYARD_RESERVE_MEMORY");
+    if (processes > 0) throw refusal("processes", "BOXYARD_RESERVE_PROCESSES");
+    if (diskBytes > 0) {
       throw refusal("disk space of the pool", "BOXYARD_RESERVE_POOL and BOXYARD_RESERVE_DISK", OR_MAKE_ROOM);
     }
   }
@@ -181,6 +175,7 @@ const claimOf = (wanted: ResourceLimits, takenBytes = 0): Claim => ({
   memoryBytes: Math.min(wanted.memoryBytes, Math.max(LEAST.memoryBytes, takenBytes)),
   takenBytes,
   diskBytes: Math.min(wanted.diskBytes, LEAST.diskBytes),
+  processes: LEAST.processes,
   isDone: false,
 });
 
