@@ -20,7 +20,7 @@ function setUp(refuses?: string) {
   const clock = new FakeClock(5000);
   const admission = new Admission({
     idempotency: { run: ({ make }) => make("i1" as never, async () => "i2" as never) },
-    quota: { begin: () => ask("quota"), createsOf: () => 0 },
+    quota: { begin: () => ask("quota"), beginsAgain: () => {}, createsOf: () => 0 },
     turns: { run: (_team, _signal, work) => through("turn")(undefined, work as () => Promise<never>) },
     placement: { place: (record) => ({ ...record, facts: { ...record.facts, node: "other" } }) },
     capacityOf: ({ facts }) => ({ run: through(`room of ${facts.node}`), start: through("room") }),

@@ -17,7 +17,7 @@ export interface AdmissionParts {
   /** The room of the node that a record has. */
   readonly capacityOf: (record: SandboxRecord) => Pick<CapacityGate, "run" | "start">;
   readonly places: Pick<Places, "check" | "checkTeam" | "hold">;
-  readonly quota: Pick<TeamQuota, "begin" | "createsOf">;
+  readonly quota: Pick<TeamQuota, "begin" | "beginsAgain" | "createsOf">;
   readonly clock: Clock;
 }
 
@@ -106,6 +106,11 @@ export class Admission {
     const admitted = (wanted: Wanted) => make(dated(wanted.record, this.parts.clock.now()));
     const gates = this.gates.filter(({ isForUsersOnly }) => isOfUser || !isForUsersOnly);
     return gates.reduceRight((next, gate) => (wanted: Wanted) => gate.pass(wanted, next), admitted)({ record, caller, isRunning, hasRoom });
+  }
+
+  /** To be called when nothing could be made, and the create will ask again: it counts once against the rate of its team. */
+  asksAgain(teamId: TeamId): void {
+    this.parts.quota.beginsAgain(teamId);
   }
 
   /** Creates of a team in the last minute, as they count against its limit. */

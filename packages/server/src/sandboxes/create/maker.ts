@@ -60,8 +60,9 @@ function claimWarm({ admission }: MakerParts, reserved: Reserved, wanted: Sandbo
   const claim = async (admitted: SandboxRecord) => {
     // On another node it is made there.
     const record = admitted.facts.node === undefined ? await claimed(reserved, admitted, input, caller) : undefined;
-    if (!record) throw new AppError("unavailable", "The sandbox of the pool cannot be given", { reason: GONE });
-    return record;
+    if (record) return record;
+    admission.asksAgain(wanted.teamId);
+    throw new AppError("unavailable", "The sandbox of the pool cannot be given", { reason: GONE });
   };
   return admission.create(wanted, caller, claim, { isRunning: true, hasRoom: reserved.hasRoom });
 }

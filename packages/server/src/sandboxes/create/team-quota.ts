@@ -78,6 +78,12 @@ export class TeamQuota {
     if (this.allowances.size > MAX_COUNTED && oldest !== undefined) this.allowances.delete(oldest);
   }
 
+  /** A create that was begun begins once more, in another way: it counts once. */
+  beginsAgain(teamId: TeamId): void {
+    const known = this.allowances.get(teamId);
+    if (known) this.allowances.set(teamId, { ...known, left: known.left + 1, begun: Math.max(0, known.begun - 1) });
+  }
+
   /**
    * Throws `resource_exhausted`, reason `team_limit`, when the team would have too much with this sandbox running. Paused sandboxes count for their disk
    * alone. `others`: the other sandboxes of the team.

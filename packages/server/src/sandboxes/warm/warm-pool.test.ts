@@ -144,6 +144,18 @@ describe("a create that finds a sandbox which cannot be had", () => {
     expect((await s.create()).sandboxID).not.toBe(member as string);
   });
 
+  test("counts once against the rate of its team", async () => {
+    await warmedUp();
+    const other = await s.team("other");
+    expect((await s.call("PATCH", "/admin/teams/other", { limits: { createsPerMinute: 1 } })).status).toBe(200);
+    const { store, templates } = s.server.context;
+    await store.templates.setPublic(templates.resolve(s.server.firstKey.teamId, "base", "templateID").templateId, true, Date.now());
+    await templates.load();
+    place.world.faults.add("relabel", { kind: "fail" });
+    const create = async () => (await s.call("POST", "/v2/sandboxes", { templateID: "base" }, other.headers)).status;
+    expect([await create(), await create()]).toEqual([201, 429]);
+  });
+
   test("gets the same sandbox for the same key, also when the claim failed the first time", async () => {
     const create = (key: string) => s.call("POST", "/v2/sandboxes", { templateID: "base" }, { "Idempotency-Key": key });
     await warmedUp();
