@@ -55,8 +55,9 @@ export class Meters {
     return this.byId.get(id)?.meter;
   }
 
-  /** The usage of a sandbox of the pool begins when a user gets it. */
+  /** The usage of a sandbox of the pool begins when a user gets it. One that was measured before this is known goes on as it is: it must not count twice. */
   begin(record: SandboxRecord, cpuUsec: number): void {
+    if (this.byId.has(record.id)) return;
     const meter = new Meter(record.startedAt ?? record.createdAt, undefined, this.lastRound, [cpuUsec, 0, 0]);
     this.byId.set(record.id, { meter, teamId: record.teamId });
   }

@@ -40,6 +40,24 @@ test("a claim does not wait for the driver's records, and the labels follow when
   expect((await s.server.context.store.getSandbox(member))?.settings.isHandedOut).toBeUndefined();
 }, 30_000);
 
+test("what a sandbox has used counts once, also when it was measured before the CPU time of its wait is known", async () => {
+  const member = await warmedUp();
+  const { driver } = s.server.engine.sandboxes.find(member) ?? {};
+  const use = place.world.sandboxes.get(member)?.use;
+  if (!driver || !use) throw new Error("no sandbox");
+  const waited = Promise.withResolvers<ReadonlyMap<SandboxId, number>>();
+  driver.cpuTimes = () => waited.promise;
+  expect((await s.create()).sandboxID).toBe(member as string);
+  Object.assign(use, { cpuUsageUsec: 10_000_000 });
+  const usage = async () => (await s.call("GET", "/usage")).body.total.cpuSeconds;
+  const before = await usage();
+  await s.server.meters.measure(s.server.engine.sandboxes.find(member) as never, false);
+  await s.server.metricWriter.flush();
+  waited.resolve(new Map([[member, 4_000_000]]));
+  await s.call("DELETE", `/sandboxes/${member}`);
+  expect((await usage()) - before).toBe(10);
+});
+
 test("a server that died before the labels followed leaves them to the next one", async () => {
   const member = await warmedUp();
   place.world.faults.add("relabel", { kind: "hang" });
