@@ -1,7 +1,11 @@
-import { type Clock, TimeLimit } from "@boxyard/core";
+import { AppError, type Clock, TimeLimit } from "@boxyard/core";
 import type { KubeApi } from "./api/client.ts";
 import type { DriverLogger } from "./config.ts";
 
+/** A watch that ends sooner did not end by its time. */
+const SHORT_MS = 1000;
+/** The code of an event `ERROR`: what happened since that version is forgotten. */
+const GONE = 410;
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
 /** Seconds after which the API server ends a watch. */
@@ -14,6 +18,12 @@ const PAGE = "500";
 /** What every object of the API has, as far as it is followed. */
 export interface ApiObject {
   readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion?: string };
+}
+
+/** The object of an event `ERROR`. */
+interface Failure {
+  readonly code?: number;
+  readonly message?: string;
 }
 
 interface List<T> {
@@ -97,22 +107,27 @@ export class Follow<T extends ApiObject> {
   }
 
   /** Lists all, then follows the changes until the API server ends the watch or has forgotten the version. */
-  private async followOnce(onOpen: () => void): Promise<void> {
+  private async followOnce(onAlive: () => void): Promise<void> {
     const { signal } = this.stopping;
     const { path, query, clock, onList, onChange } = this.options;
     const { items, version } = await listAll<T>(this.api, path, query, signal);
     onList(items);
-    onOpen();
     let resourceVersion = version;
     while (!signal.aborted) {
       const watch = { ...query, resourceVersion, allowWatchBookmarks: "true", timeoutSeconds: String(WATCH_SECONDS) };
+      const openedAt = clock.monotonic();
       using limit = new TimeLimit(LOST_MS, clock);
       for await (const { type, object } of this.api.watch<T>(path, watch, AbortSignal.any([signal, limit.signal]))) {
-        // The version is too old: everything is listed again.
-        if (type === "ERROR") return;
+        // The version is too old: everything is listed again, and after any other error not at once.
+        if (type === "ERROR" && (object as Failure).code === GONE) return;
+        if (type === "ERROR")
+          throw new AppError("unavailable", `The cluster ended a watch: ${(object as Failure).message ?? "without a reason"}`);
+        onAlive();
         resourceVersion = object.metadata.resourceVersion ?? resourceVersion;
         if (type !== "BOOKMARK") onChange(object, type === "DELETED");
       }
+      if (clock.monotonic() - openedAt < SHORT_MS) throw new AppError("unavailable", "The cluster ended a watch at once");
+      onAlive();
     }
   }
 }
