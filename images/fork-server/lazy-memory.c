@@ -32,7 +32,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE = 8192, MOST_TARGETS = 250 /* their numbers travel as bytes */ };
+enum {
+  LINE = 8192,
+  MOST_TARGETS = 250, /* their numbers travel as bytes */
+  MOST_BYTES = 256 << 20, /* a process with many pieces that forks often could take the machine's memory */
+};
 
 static char kill_path[LINE], lost_path[LINE];
 
@@ -118,6 +122,8 @@ static int go_on_behind(struct targets *targets) {
     /* Each fork of a process brings one. */
     struct rlimit limit = {2 * MOST_FORKS, 2 * MOST_FORKS};
     setrlimit(RLIMIT_NOFILE, &limit);
+    struct rlimit memory = {MOST_BYTES, MOST_BYTES};
+    setrlimit(RLIMIT_AS, &memory);
     _exit(serve(targets, told[1]));
   }
   close(told[1]);
@@ -128,7 +134,8 @@ static int go_on_behind(struct targets *targets) {
 int lazy_memory(const char *plan) {
   static struct targets targets;
   int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-  if (device < 0 || read_plan(plan, &targets) < 0) return LAZY_IMPOSSIBLE;
+  if (device < 0) return LAZY_IMPOSSIBLE;
+  if (read_plan(plan, &targets) < 0) return LAZY_FAILED;
   for (size_t i = 0; i < targets.count; i++) {
     struct target *target = &targets.all[i];
     target->fault = take_fault_descriptor(target->pid, device);

@@ -88,12 +88,19 @@ static enum outcome copy(struct target *target, uint64_t address, uint64_t lengt
     if (got <= 0) return BROKEN;
     read_bytes += (uint64_t)got;
   }
+  uint64_t most = length; /* of one order */
   for (uint64_t done = 0; done < length;) {
-    struct uffdio_copy order = {.dst = address + done, .src = (uint64_t)(uintptr_t)buffer + done, .len = length - done};
+    uint64_t part = length - done < most ? length - done : most;
+    struct uffdio_copy order = {.dst = address + done, .src = (uint64_t)(uintptr_t)buffer + done, .len = part};
     int result = fault_ioctl(target->fault, UFFDIO_COPY, &order), why = errno;
     if (order.copy > 0) done += (uint64_t)order.copy;
     if (done > 0) take_out(&target->missing, address, address + done, NULL, 0);
     if (result == 0 || order.copy > 0) continue;
+    /* No event tells that a mapping was divided (mprotect, madvise), and the kernel refuses what is not within one. */
+    if (why == ENOENT && part > PAGE) {
+      most = PAGE;
+      continue;
+    }
     if (why == EEXIST || why == ENOENT) done += PAGE; /* it is there, or is no memory any more */
     else if (why == EAGAIN) return AGAIN;
     else if (why == ENOMEM) return FULL;

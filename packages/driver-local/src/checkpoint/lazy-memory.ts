@@ -22,6 +22,8 @@ const PLAN = "lazy-plan";
 const LOST = "lazy-lost";
 /** For stopping the processes; nothing is copied in this time. */
 const START_MS = 20_000;
+/** For the end of what brought the memory of the incarnation before. */
+const PREVIOUS_MS = 1_000;
 const POLL_MS = 2;
 /** Exit code of `lazy-memory` where the machine cannot do it. */
 const IMPOSSIBLE = 3;
@@ -41,17 +43,26 @@ export function beginLazy(parts: LocalParts, images: string, work: string): Lazy
   if (!canBeLazy || isOff || failed.has(images) || !existsSync(DEVICE)) return undefined;
   const processes = lazyProcessesIn(images);
   if (processes.length === 0) return undefined;
-  const replaced = new Map<string, string>();
-  for (const process of processes) {
-    const [map, pages] = [`pagemap-${process.pid}.img`, `pages-${process.pagesId}.img`];
-    for (const name of [map, pages]) replaced.set(name, join(work, `lazy-${name}`));
-    requireWhole(join(images, pages), process);
-    writeFileSync(join(work, `lazy-${map}`), process.pagemap);
-    copyRanges(join(images, pages), process.kept, join(work, `lazy-${pages}`));
+  const lazy = { processes, images, work, replaced: new Map<string, string>() };
+  try {
+    for (const process of processes) addImages(lazy, process);
+    return lazy;
+  } catch (error) {
+    removeLazyImages(lazy);
+    if (error instanceof AppError) throw error;
+    // For example a full disk, on which CRIU needs no room.
+    return undefined;
   }
+}
+
+function addImages({ images, work, replaced }: LazyRestore & { readonly replaced: Map<string, string> }, process: LazyProcess): void {
+  const [map, pages] = [`pagemap-${process.pid}.img`, `pages-${process.pagesId}.img`];
+  for (const name of [map, pages]) replaced.set(name, join(work, `lazy-${name}`));
+  requireWhole(join(images, pages), process);
+  writeFileSync(join(work, `lazy-${map}`), process.pagemap);
+  copyRanges(join(images, pages), process.kept, join(work, `lazy-${pages}`));
   // The root of the sandbox reads them, as all images.
-  for (const path of replaced.values()) chmodSync(path, 0o644);
-  return { processes, images, work, replaced };
+  for (const name of [map, pages]) chmodSync(join(work, `lazy-${name}`), 0o644);
 }
 
 /** CRIU would find it out before any process runs. */
@@ -94,15 +105,21 @@ export async function bringLater(parts: LocalParts, id: SandboxId, lazy: LazyRes
   const cgroup = cgroupOf(parts, id);
   const pids = new Map(cgroup.processes().map((pid) => [numberInside(pid), pid]));
   const [plan, lost] = [join(lazy.work, PLAN), join(lazy.work, LOST)];
+  // What brought the memory of an incarnation that has just ended is told so by the kernel, and ends.
+  await allBrought(parts, id, PREVIOUS_MS).catch((error) => fail(parts, lazy, error.message));
   writeFileSync(plan, planOf(lazy, pids, { killFile: join(cgroup.top, "cgroup.kill"), lost }), { mode: 0o600 });
   const program = new ChildProgram();
   program.call("setsid", []);
   program.execute(forkServerFile(parts.paths.root), ["lazy-memory", plan], {});
-  const code = await parts.forkServer.run(program, { limitMs: START_MS });
+  const code = await parts.forkServer.run(program, { limitMs: START_MS }).catch((error) => fail(parts, lazy, error.message));
   if (code === 0) return;
-  parts.lazyMemory.failed.add(lazy.images);
   parts.lazyMemory.isOff ||= code === IMPOSSIBLE;
-  throw new AppError("internal", `The sandbox's memory could not be brought while it runs (exit code ${code})`, { reason: LAZY_FAILED });
+  fail(parts, lazy, `exit code ${code}`);
+}
+
+function fail(parts: LocalParts, { images }: LazyRestore, why: string): never {
+  parts.lazyMemory.failed.add(images);
+  throw new AppError("internal", `The sandbox's memory could not be brought while it runs (${why})`, { reason: LAZY_FAILED });
 }
 
 /** Reason of the error of a restore that succeeds when it is not lazy. */

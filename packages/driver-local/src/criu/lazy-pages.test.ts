@@ -97,3 +97,10 @@ test.each([
   write(processes);
   expect(lazyProcessesIn(images)).toEqual([]);
 });
+
+test("what the server copies for CRIU is bounded for all processes together", () => {
+  const runs: Runs = [[0x1000, 20 * MIB], ...large.slice(1)];
+  const worker = { parent: 1, runs, mappings: [heap] };
+  write([PARENT, { pid: 7, ...worker }, { pid: 8, ...worker }]);
+  expect(lazyProcessesIn(images).map(({ pid }) => pid)).toEqual([7]);
+});

@@ -12,7 +12,7 @@ const PAGE_BYTES = 4_096;
 /** A process with less in its file of pages gets all of it from CRIU: that takes less than the preparation. */
 const LEAST_PROCESS_BYTES = 16 << 20;
 const LEAST_MAPPING_BYTES = 1 << 20;
-/** What CRIU restores of such a process is copied once more, so it must be little. */
+/** What CRIU restores of all such processes together is copied once more, by the server's thread, so it must be little. */
 const MOST_KEPT_BYTES = 32 << 20;
 const MOST_MM_BYTES = 1 << 20;
 /** What one plan of `lazy-memory` has at most is 250. */
@@ -47,6 +47,8 @@ export interface LazyProcess {
   readonly pagemap: Buffer;
 }
 
+type Run = Pages["runs"][number];
+
 interface Process {
   readonly pid: number;
   readonly parent: number;
@@ -62,7 +64,16 @@ export function lazyProcessesIn(images: string): LazyProcess[] {
   const large = new Set(processes.filter(({ pid }) => isLarge(images, pid)).map(({ pid }) => pid));
   if (large.size === 0) return [];
   const all = processes.map((process): Process => ({ ...process, pages: pagesOf(images, process.pid) }));
-  return all.flatMap((process) => (large.has(process.pid) ? (lazyPartOf(images, process, all) ?? []) : [])).slice(0, MOST_PROCESSES);
+  const found: LazyProcess[] = [];
+  let leftBytes = MOST_KEPT_BYTES;
+  for (const process of all) {
+    const part = large.has(process.pid) && found.length < MOST_PROCESSES ? lazyPartOf(images, process, all) : undefined;
+    const keptBytes = part?.kept.reduce((sum, { length }) => sum + length, 0) ?? 0;
+    if (!part || keptBytes > leftBytes) continue;
+    leftBytes -= keptBytes;
+    found.push(part);
+  }
+  return found;
 }
 
 function isLarge(images: string, pid: number): boolean {
@@ -84,24 +95,22 @@ function lazyPartOf(images: string, process: Process, all: readonly Process[]): 
   const { pid, pages } = process;
   const relatives = all.filter((other) => other.pid === process.parent || other.parent === pid);
   if (!pages || relatives.some((other) => !other.pages)) return undefined;
-  const shared = relatives.flatMap((other) => other.pages?.runs ?? []);
-  const mappings = mappingsIn(join(images, `mm-${pid}.img`)).filter((mapping) => {
-    const bytes = pages.runs.reduce((sum, run) => sum + overlap(mapping, run), 0);
-    // What a process shares with its parent since a fork, CRIU shares again; here it would become two copies.
-    return bytes >= LEAST_MAPPING_BYTES && !shared.some((run) => overlap(mapping, run) > 0);
-  });
-  const isMissing = (run: Pages["runs"][number]) =>
-    mappings.some(({ start, length }) => run.address >= start && run.address + run.count * PAGE_BYTES <= start + length);
-  const isCut = (run: Pages["runs"][number]) => !isMissing(run) && mappings.some((mapping) => overlap(mapping, run) > 0);
+  const candidates = filledMappings(mappingsIn(join(images, `mm-${pid}.img`)), pages.runs);
+  // What a process shares with its parent since a fork, CRIU shares again; here it would become two copies.
+  const shared = new Set(relatives.flatMap((other) => other.pages?.runs.flatMap((run) => mappingsOf(run, candidates)) ?? []));
+  const mappings = candidates.filter((mapping) => !shared.has(mapping));
+  const isMissing = (run: Run) => {
+    const [mapping, ...others] = mappingsOf(run, mappings);
+    return mapping !== undefined && others.length === 0 && overlap(mapping, run) === run.count * PAGE_BYTES;
+  };
   // A piece of a map may go on into the next mapping.
-  if (mappings.length === 0 || pages.runs.some(isCut)) return undefined;
+  if (mappings.length === 0 || pages.runs.some((run) => !isMissing(run) && mappingsOf(run, mappings).length > 0)) return undefined;
   const missing = pages.runs
     .filter(isMissing)
     .map(({ address, at, count }) => ({ start: address, length: count * PAGE_BYTES, offset: at * PAGE_BYTES }));
   const kept = pages.runs
     .filter((run) => !isMissing(run))
     .map(({ at, count }) => ({ offset: at * PAGE_BYTES, length: count * PAGE_BYTES }));
-  if (kept.reduce((sum, { length }) => sum + length, 0) > MOST_KEPT_BYTES) return undefined;
   return {
     pid,
     pagesId: pages.pagesId,
@@ -112,7 +121,31 @@ function lazyPartOf(images: string, process: Process, all: readonly Process[]): 
   };
 }
 
-const overlap = ({ start, length }: Range, { address, count }: Pages["runs"][number]): number =>
+/** Mappings with much memory in the file of pages, in the order of their addresses. A process may have ten thousands of both, and the server waits. */
+function filledMappings(mappings: readonly Range[], runs: readonly Run[]): Range[] {
+  const sorted = mappings.toSorted((a, b) => a.start - b.start);
+  const bytes = new Map<Range, number>();
+  for (const run of runs) {
+    for (const mapping of mappingsOf(run, sorted)) bytes.set(mapping, (bytes.get(mapping) ?? 0) + overlap(mapping, run));
+  }
+  return sorted.filter((mapping) => (bytes.get(mapping) ?? 0) >= LEAST_MAPPING_BYTES);
+}
+
+/** Those of the mappings, which are in the order of their addresses and apart, that the run is in. */
+function mappingsOf(run: Run, sorted: readonly Range[]): Range[] {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const { start, length } = sorted[middle] as Range;
+    if (start + length > run.address) high = middle;
+    else low = middle + 1;
+  }
+  const found: Range[] = [];
+  for (let at = low; at < sorted.length && overlap(sorted[at] as Range, run) > 0; at++) found.push(sorted[at] as Range);
+  return found;
+}
+
+const overlap = ({ start, length }: Range, { address, count }: Run): number =>
   Math.max(0, Math.min(start + length, address + count * PAGE_BYTES) - Math.max(start, address));
 
 /** Mappings of plain memory that the process may read and write. */
