@@ -91,7 +91,7 @@ export const TEXT_RULES: readonly TextRule[] = [
     name: "machine code",
     files: PACKAGE_CODE,
     forbidden: /\bcc\b/,
-    because: "the server compiles no C at run time (`cc` of bun:ffi); what needs C is a helper that set-up compiles, as images/fork-server",
+    because: "the server compiles no C at run time (`cc` of bun:ffi); what needs C is a helper that set-up compiles, as native/fork-server",
   },
 ];
 

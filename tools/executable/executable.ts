@@ -77,7 +77,7 @@ function removeLeftovers(): void {
 function buildKey(baseline: boolean): string {
   const packages = readdirSync(join(ROOT, "packages")).sort();
   const paths = packages.flatMap((name) => [`packages/${name}/package.json`, `packages/${name}/src`]);
-  return hashSources([...paths, "images", "tools/executable", "package-lock.json"], [Bun.revision, process.arch, `${baseline}`]);
+  return hashSources([...paths, "images", "native", "tools/executable", "package-lock.json"], [Bun.revision, process.arch, `${baseline}`]);
 }
 
 function isCurrent(path: string, build: string): boolean {

@@ -4,7 +4,7 @@ import { Glob } from "bun";
 import { ROOT } from "../config.ts";
 
 /** Directories with the source code of this repository. */
-const DIRECTORIES = ["packages", "tools", "e2e", "bench", "images"];
+const DIRECTORIES = ["packages", "tools", "e2e", "bench", "images", "native"];
 const NOT_OURS = /(^|\/)(node_modules|dist|generated)\//;
 
 /** The source files of this repository with their text, sorted by path. */

@@ -73,7 +73,7 @@ export const sizes: Suite = {
   limitMs: 60_000,
   run: async ({ command }) => {
     const tooLong = longFiles(sourceFiles(["ts", "tsx", "c", "h", "sh", "proto", "py"]));
-    const directories = ["packages", "tools", "e2e", "bench", "images"];
+    const directories = ["packages", "tools", "e2e", "bench", "images", "native"];
     const rule = "--only=complexity/noExcessiveLinesPerFunction";
     const biome = await command([npmBinary("biome"), "lint", rule, "--max-diagnostics=none", "--reporter=json", ...directories]);
     const json = biome.output.slice(biome.output.indexOf("{"), biome.output.lastIndexOf("}") + 1);

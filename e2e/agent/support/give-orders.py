@@ -1,4 +1,4 @@
-"""Speaks launch's protocol (images/guest/launch/launch.c) from the outside: gives it orders, prints what came of each as a line of JSON.
+"""Speaks launch's protocol (native/guest/launch/launch.c) from the outside: gives it orders, prints what came of each as a line of JSON.
 
 argv[1]: path of launch. Standard input: a JSON list of orders, each {"texts": [...], "file"?: bool, "descriptors"?: int}. All of them are given
 before the first answer is read. "file" sends the texts in a file of their own; "descriptors" how many of the three go along.

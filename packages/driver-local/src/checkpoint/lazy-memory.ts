@@ -11,7 +11,7 @@ import { numberInside } from "./set-locks.ts";
 
 /*
  * Large pieces of memory are not read before a restored sandbox runs: CRIU gets images without them, and `lazy-memory`, a mode of the fork server's program
- * (images/fork-server/lazy-memory.c), brings them while the processes run, those first that a process touches. A pause waits until all is there.
+ * (native/fork-server/lazy-memory.c), brings them while the processes run, those first that a process touches. A pause waits until all is there.
  */
 
 /** Set-up does not look for it: kernels have the device since 6.1. Elsewhere CRIU restores everything. */

@@ -51,7 +51,7 @@ const MESSAGE_QUEUE_BYTES = 819_200;
 const MAX_TERMINALS = 256;
 /** When the machine's memory runs out, the kernel kills processes of sandboxes first; `launch` gives commands a higher value. */
 const OOM_SCORE_ADJ = 500;
-/** Threads that are the agent's own: ROOM of images/guest/launch/prepare.c. */
+/** Threads that are the agent's own: ROOM of native/guest/launch/prepare.c. */
 const AGENT_ROOM = 32;
 
 const DEV_BYTES = 64 << 20;

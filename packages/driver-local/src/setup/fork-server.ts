@@ -2,8 +2,8 @@ import type { FileLock } from "@boxyard/core/file-lock";
 import { hashSources } from "./checkout.ts";
 import { compileHelper, LIBRARY } from "./compile-helper.ts";
 
-const SOURCES = "images/fork-server";
-const PRELOAD_SOURCES = "images/criu-preload";
+const SOURCES = "native/fork-server";
+const PRELOAD_SOURCES = "native/criu-preload";
 
 /** Path of the fork server's program in a data directory. */
 export const forkServerFile = (dataDir: string): string => `${dataDir}/bin/fork-server`;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { kernelHeaders } from "../setup/compile-helper.ts";
 
-const IMAGES = join(import.meta.dir, "../../../../images");
+const SOURCES = join(import.meta.dir, "../../../../native");
 const WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"];
 /** The flags that the set-up uses. */
 const PLAIN = ["-static", "-Os", "-s"];
@@ -18,9 +18,9 @@ export interface HelperBuild {
   readonly without?: readonly string[];
 }
 
-/** Path of a helper in C (`images/<directory>`), compiled once for each state of its source, with every warning an error. */
+/** Path of a helper in C (`native/<directory>`), compiled once for each state of its source, with every warning an error. */
 export function buildHelper(directory: string, { sanitized = false, more = [], without = [] }: HelperBuild = {}): string {
-  const root = join(IMAGES, directory);
+  const root = join(SOURCES, directory);
   const own = readdirSync(root).filter((name) => !without.includes(name));
   const files = [...own.sort().map((name) => join(root, name)), ...more];
   const compiler = (sanitized ? null : Bun.which("musl-gcc")) ?? Bun.which("gcc");

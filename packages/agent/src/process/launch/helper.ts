@@ -28,7 +28,7 @@ interface Pending {
   readonly ended: PromiseWithResolvers<number | undefined>;
 }
 
-/** A running `launch` (images/guest/launch/launch.c has the protocol), and the commands whose end it has not reported. */
+/** A running `launch` (native/guest/launch/launch.c has the protocol), and the commands whose end it has not reported. */
 export class Helper {
   private readonly fd: number;
   private readonly pending = new Map<number, Pending>();

@@ -12,7 +12,7 @@ export interface LaunchOrder {
   readonly terminal: boolean;
 }
 
-/** Encodes an order as images/guest/launch/order.c reads it: texts, each ended by a NUL. No text of the order holds a NUL. */
+/** Encodes an order as native/guest/launch/order.c reads it: texts, each ended by a NUL. No text of the order holds a NUL. */
 export function orderTexts(id: number, order: LaunchOrder): Uint8Array {
   const { uid, gid, groups } = order.user;
   const texts = [

@@ -12,8 +12,8 @@ import { parseLdd } from "./libraries.ts";
 /** Path of the bundle's loader in every sandbox, where the bundle is mounted at /.boxyard. */
 const LOADER_INSIDE = "/.boxyard/lib/ld.so";
 const AGENT_ENTRY = "packages/agent/src/main.ts";
-const LAUNCH_SOURCES = "images/guest/launch";
-const INIT_SOURCES = "images/guest/init";
+const LAUNCH_SOURCES = "native/guest/launch";
+const INIT_SOURCES = "native/guest/init";
 /** Sources of the agent, of `launch` and of `init`. */
 const SOURCES = ["packages/agent/src", "packages/core/src", "packages/spec/src", LAUNCH_SOURCES, INIT_SOURCES];
 

@@ -33,7 +33,7 @@ interface Pending {
 }
 
 /**
- * Runs lists of system calls in children of a helper (`images/fork-server`), which is small and has one thread: calls that a process with many
+ * Runs lists of system calls in children of a helper (`native/fork-server`), which is small and has one thread: calls that a process with many
  * threads cannot make, or that would change the server. The helper is started ahead. When it ends, the next order starts another; pending orders
  * fail with `unavailable`, reason `fork_server_ended`, and children that had become programs go on. A `Watchdog` finds a helper that hangs, and kills it.
  */

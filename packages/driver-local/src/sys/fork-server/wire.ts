@@ -1,6 +1,6 @@
 import { KernelError } from "@boxyard/core/errno";
 
-/** Format of the messages to and from the fork server; `images/fork-server/fork-server.h` and `main.c` define the same in C. */
+/** Format of the messages to and from the fork server; `native/fork-server/fork-server.h` and `main.c` define the same in C. */
 
 const VERSION = 1;
 const HEAD_BYTES = 24;
