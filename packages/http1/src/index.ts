@@ -1,6 +1,7 @@
 export { type BodyScanner, ChunkedDecoder, ChunkedScanner, scannerFor } from "./body.ts";
 export { ByteBuilder } from "./byte-builder.ts";
 export { ClientConnection, type ClientHost } from "./client-connection.ts";
+export { IDLE_MS, STALL_MS } from "./client-limits.ts";
 export { ClientTable } from "./client-table.ts";
 export { BULK_BYTES, Connection, type ConnectionOwner } from "./connection.ts";
 export { ConnectionStream } from "./connection-stream.ts";

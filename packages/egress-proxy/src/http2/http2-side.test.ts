@@ -3,6 +3,7 @@ import { type ClientHttp2Session, connect, createServer, type Http2Server, type 
 import { type AddressInfo, createConnection, type Socket } from "node:net";
 import { Connection } from "@boxyard/http1";
 import { eventually } from "@boxyard/testkit";
+import { END_HEADERS, END_STREAM, FRAME, field, frame, frameReader, preface, requestBlock } from "@boxyard/testkit/http2-frames";
 import { Rules } from "../rules.ts";
 import { Http2Side } from "./http2-side.ts";
 import { MAX_STREAMS } from "./limits.ts";
@@ -86,41 +87,8 @@ function answerWithAll(stream: ServerHttp2Stream): void {
   });
 }
 
-const HEADERS = 1;
-const RESET = 3;
-const SETTINGS = 4;
-const PING = 6;
-const GOAWAY = 7;
-const CONTINUATION = 9;
-const END_STREAM = 1;
-const END_HEADERS = 4;
-
-function frame(type: number, flags: number, stream: number, body: Uint8Array = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(body.byteLength, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, body]);
-}
-
-/** A length of HPACK with a prefix of seven bits (RFC 7541, 5.1). */
-function length(value: number): Buffer {
-  if (value < 127) return Buffer.from([value]);
-  const bytes = [127];
-  let left = value - 127;
-  for (; left >= 128; left = Math.floor(left / 128)) bytes.push((left % 128) + 128);
-  return Buffer.from([...bytes, left]);
-}
-const text = (value: string) => Buffer.concat([length(value.length), Buffer.from(value, "latin1")]);
-const field = (name: string, value: string, kind = 0) => Buffer.concat([Buffer.from([kind]), text(name), text(value)]);
-const head = (fields: Record<string, string> = {}) =>
-  Buffer.concat(
-    Object.entries({ ":method": "GET", ":scheme": "https", ":authority": HOST, ":path": "/", ...fields }).map(([name, value]) =>
-      field(name, value),
-    ),
-  );
-const PREFACE = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(SETTINGS, 0, 0)]);
+const { headers: HEADERS, reset: RESET, settings: SETTINGS, ping: PING, goaway: GOAWAY, continuation: CONTINUATION } = FRAME;
+const head = (fields: Record<string, string> = {}) => requestBlock(HOST, fields);
 
 interface Client {
   readonly socket: Socket;
@@ -132,22 +100,17 @@ interface Client {
 async function client(): Promise<Client> {
   const socket = createConnection(front.port, "127.0.0.1");
   const made: Client = { socket, isClosed: false, got: [] };
-  let waiting = Buffer.alloc(0);
-  socket.on("data", (bytes: Buffer) => {
-    waiting = Buffer.concat([waiting, bytes]);
-    while (waiting.byteLength >= 9 && waiting.byteLength >= 9 + waiting.readUIntBE(0, 3)) {
-      const [size, type] = [waiting.readUIntBE(0, 3), waiting[3] ?? 0];
-      const code = type === RESET ? waiting.readUInt32BE(9) : type === GOAWAY ? waiting.readUInt32BE(13) : "";
-      made.got.push(`${type}${code === "" ? "" : ` ${code}`}`);
-      waiting = waiting.subarray(9 + size);
-    }
+  const read = frameReader((type, _stream, body) => {
+    const code = type === RESET ? body.readUInt32BE(0) : type === GOAWAY ? body.readUInt32BE(4) : "";
+    made.got.push(`${type}${code === "" ? "" : ` ${code}`}`);
   });
+  socket.on("data", read);
   socket.on("error", () => {});
   socket.on("close", () => {
     made.isClosed = true;
   });
   await new Promise<void>((resolve) => socket.on("connect", resolve));
-  socket.write(PREFACE);
+  socket.write(preface());
   return made;
 }
 

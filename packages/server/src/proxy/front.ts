@@ -32,6 +32,7 @@ import { readLink } from "./port-link.ts";
 import { type OpenPorts, openPorts, type Ports } from "./ports.ts";
 import { ProxyExchange } from "./proxy-exchange.ts";
 import { refusal, refusalMeanwhile, refusalToWake } from "./refusal.ts";
+import { RefusedClients } from "./refused-clients.ts";
 import type { Route, RouteTable } from "./route-table.ts";
 import { findSigned } from "./signature.ts";
 import { isOwnerFull, isTcp, MAX_TCP_OF_OWNER, TcpExchange } from "./tcp-exchange.ts";
@@ -94,6 +95,7 @@ export class Front implements ClientHost {
   private readonly ofServer: ApiExchangeOptions;
   protected readonly pool: UpstreamPool;
   private readonly clients: ClientTable;
+  private readonly refusedClients: RefusedClients;
   private readonly wakeQueue = new WakeQueue();
   private readonly ports: Ports;
   private readonly sweeper: Timer;
@@ -106,6 +108,7 @@ export class Front implements ClientHost {
     this.options = options;
     this.ofServer = { ...options, clientAddress: addressBefore(options.clientAddress), isPassedOn: true };
     this.clients = new ClientTable(options.maxClients ?? MAX_CLIENTS);
+    this.refusedClients = new RefusedClients(options.clock);
     this.peerLimitMs = options.peerLimitMs ?? PEER_LIMIT_MS;
     this.pool = options.upstreams ?? new UpstreamPool(() => options.clock.monotonic(), this.peerLimitMs);
     this.ports = (options.ports ?? openPorts(options))((socket, tls) => this.accept(socket, tls));
@@ -208,8 +211,7 @@ export class Front implements ClientHost {
     client.connection.keepAlive(this.peerLimitMs);
     if (this.clients.add(client, socket.remoteAddress)) return;
     this.options.logger.warn({ connections: this.clients.size }, "too many connections; one was refused");
-    client.write(jsonResponse(503, { code: 503, message: "The server has too many connections" }, true));
-    client.drain();
+    this.refusedClients.add(client, socket);
   }
 
   private toSandboxOrWake(asked: RequestHead, client: ClientConnection, target: SandboxTarget, isTls: boolean): Exchange {

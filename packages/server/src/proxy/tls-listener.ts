@@ -4,6 +4,7 @@ import { AppError } from "@boxyard/core";
 import type { Logger } from "@boxyard/core/node";
 import { ClientConnection, Connection } from "@boxyard/http1";
 import { Http2Connection } from "./http2/http2-connection.ts";
+import { RefusedClient } from "./refused-clients.ts";
 
 /** Where the server listens for TLS, and with which files (PEM). */
 export interface TlsListen {
@@ -84,8 +85,9 @@ export class TlsListener {
     const { hostname } = this.options;
     const open = (socket: Bun.Socket<Connection>) => this.accept(socket);
     const handshake = ({ data: { owner, protocol, closed } }: Bun.Socket<Connection>) => {
-      if (protocol !== "h2" || closed || !(owner instanceof ClientConnection)) return;
-      new Http2Connection(owner, this.accept);
+      if (closed) return;
+      if (owner instanceof RefusedClient) owner.onHandshake(protocol);
+      else if (protocol === "h2" && owner instanceof ClientConnection) new Http2Connection(owner, this.accept);
     };
     try {
       return Bun.listen<Connection>({

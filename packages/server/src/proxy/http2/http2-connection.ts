@@ -1,5 +1,5 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
-import { type ClientConnection, type Connection, ConnectionStream, MAX_HEAD_BYTES, type Takeover } from "@boxyard/http1";
+import { type ClientConnection, type Connection, ConnectionStream, IDLE_MS, MAX_HEAD_BYTES, STALL_MS, type Takeover } from "@boxyard/http1";
 import { RequestStream } from "./request-stream.ts";
 import { requestText } from "./request-text.ts";
 
@@ -12,9 +12,9 @@ const SETTINGS = {
   maxConcurrentStreams: MAX_STREAMS,
   enablePush: false,
 };
-/** Longest time without a request. */
+/** Longest time without a request; for clients that were authorised as long as with HTTP/1.1. */
 const FIRST_MS = 15_000;
-const IDLE_MS = 60_000;
+const UNTRUSTED_IDLE_MS = 60_000;
 
 /** A client's connection on which HTTP/2 is spoken. Each request gets a connection to the front of its own (`InnerSocket`). */
 export class Http2Connection implements Takeover {
@@ -22,7 +22,9 @@ export class Http2Connection implements Takeover {
   private readonly accept: (socket: Bun.Socket<Connection>, tls: boolean) => void;
   private readonly session: ServerHttp2Session;
   private readonly remoteAddress: string;
+  /** Requests that are not over, and those of them whose answer is not complete. */
   private open = 0;
+  private unanswered = 0;
 
   /** Takes the connection of `client`, which has not sent anything yet. `accept` is that of the front. */
   constructor(client: ClientConnection, accept: (socket: Bun.Socket<Connection>, tls: boolean) => void) {
@@ -41,7 +43,7 @@ export class Http2Connection implements Takeover {
   }
 
   get isIdle(): boolean {
-    return this.open === 0;
+    return this.unanswered === 0;
   }
 
   /** Takes no more requests, and ends with the last answer. */
@@ -59,13 +61,29 @@ export class Http2Connection implements Takeover {
       return;
     }
     this.open += 1;
+    this.unanswered += 1;
     connection.deadline = Number.POSITIVE_INFINITY;
+    const passed = new RequestStream(stream, request, this.remoteAddress, (isTrusted) => this.answered(isTrusted));
     stream.on("close", () => {
       this.open -= 1;
-      if (this.open === 0) connection.deadline = this.client.now + IDLE_MS;
+      passed.closed();
+      this.rest();
     });
-    const passed = new RequestStream(stream, request, this.remoteAddress);
     this.accept(passed.inner.socket, true);
     passed.start();
+  }
+
+  private answered(isTrusted: boolean): void {
+    this.unanswered -= 1;
+    if (isTrusted) this.client.trust();
+    this.client.idleSince = this.client.now;
+    this.rest();
+  }
+
+  /** A client that takes no answers must not hold its connection by them: they are complete, and wait for it. */
+  private rest(): void {
+    if (this.unanswered > 0) return;
+    const idleMs = this.client.isTrusted ? IDLE_MS : UNTRUSTED_IDLE_MS;
+    this.client.connection.deadline = this.client.now + (this.open > 0 ? STALL_MS : idleMs);
   }
 }

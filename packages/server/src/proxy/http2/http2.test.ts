@@ -115,6 +115,20 @@ test("each side may break off: a request that is reset, an answer before the bod
   await eventually("all are gone", () => t.front.counts.clients === 0);
 });
 
+test("fields that a program sends twice come in one line, and cookies in one each", async () => {
+  await using t = new Secure();
+  const answer =
+    "HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Type: a/b\r\nVary: x\r\nVary: y\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n";
+  using twice = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (socket) => void socket.end(`${answer}Content-Length: 2\r\n\r\nok`) },
+  });
+  const { fields, body } = await answerOf(t.ask("/", { "svc-sandbox-port": String(twice.port) }));
+  expect(fields).toMatchObject({ "content-type": "a/b, a/b", vary: "x, y", "set-cookie": ["a=1", "b=2"] });
+  expect(body.toString()).toBe("ok");
+});
+
 test("the body has the length that was announced", async () => {
   await using t = new Secure();
   for (const body of ["abcdef", "ab"]) {
@@ -143,7 +157,12 @@ const raw = (fields: Record<string, string>, more: readonly string[] = []) => [
 ];
 
 test("a request that HTTP/1.1 would read in two ways is refused", () => {
-  expect(requestText(raw({}), true)).toEqual({ method: "GET", head: "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", length: 0 });
+  expect(requestText(raw({}), true)).toEqual({
+    method: "GET",
+    head: "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
+    length: 0,
+    isWhole: true,
+  });
   expect(requestText(raw({ ":method": "POST" }), false)?.head).toContain("\r\ntransfer-encoding: chunked\r\n");
   expect(requestText(raw({ ":method": "POST" }), true)?.head).toContain("\r\ncontent-length: 0\r\n");
   expect(requestText(raw({}, ["upgrade", "boxyard-tcp", "connection", "upgrade", "transfer-encoding", "chunked"]), true)?.head).toBe(

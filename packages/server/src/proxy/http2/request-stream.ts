@@ -1,5 +1,13 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
-import { type BodyScanner, ChunkedDecoder, HeadError, type ResponseHead, ResponseReader, scannerFor } from "@boxyard/http1";
+import {
+  type BodyScanner,
+  ChunkedDecoder,
+  ClientConnection,
+  HeadError,
+  type ResponseHead,
+  ResponseReader,
+  scannerFor,
+} from "@boxyard/http1";
 import { type InnerPeer, InnerSocket } from "./inner-socket.ts";
 import type { RequestText } from "./request-text.ts";
 
@@ -21,10 +29,14 @@ export class RequestStream implements InnerPeer {
   private decoder: ChunkedDecoder | undefined;
   private isDone = false;
   private isBlocked = false;
+  private readonly onAnswered: (isTrusted: boolean) => void;
+  private isAnswered = false;
 
-  constructor(stream: ServerHttp2Stream, request: RequestText, remoteAddress: string) {
+  /** `onAnswered` is called once, when the answer is complete, or none will be; `isTrusted`: the client has shown what the request needs. */
+  constructor(stream: ServerHttp2Stream, request: RequestText, remoteAddress: string, onAnswered: (isTrusted: boolean) => void) {
     this.stream = stream;
     this.request = request;
+    this.onAnswered = onAnswered;
     this.inner = new InnerSocket(remoteAddress, this);
   }
 
@@ -37,11 +49,17 @@ export class RequestStream implements InnerPeer {
       this.isBlocked = false;
       inner.drained();
     });
-    stream.on("close", () => inner.close());
     inner.receive(Buffer.from(request.head, "latin1"));
-    if (request.length === 0) return;
+    if (request.isWhole) return;
     stream.on("data", (piece: Buffer) => this.sendBody(piece));
     stream.on("end", () => this.endBody());
+  }
+
+  /** The stream has closed. */
+  closed(): void {
+    this.isDone = true;
+    this.tellAnswered();
+    this.inner.close();
   }
 
   take(bytes: Uint8Array): number {
@@ -120,11 +138,12 @@ export class RequestStream implements InnerPeer {
 
   private finish(): void {
     this.isDone = true;
+    this.tellAnswered();
     const { stream, inner } = this;
     if (!stream.writableEnded) stream.end();
     // Once the front has noted that its answer is complete.
     setImmediate(() => inner.close());
-    if (stream.readableEnded || this.request.length === 0) return;
+    if (stream.readableEnded || this.request.isWhole) return;
     // Answered before the whole request came: no more of it is wanted.
     const close = () => stream.close(NGHTTP2_NO_ERROR);
     if (stream.writableFinished) close();
@@ -134,11 +153,19 @@ export class RequestStream implements InnerPeer {
   /** Resets the request: the client must not take a part of an answer for all of it. */
   private fail(): void {
     this.isDone = true;
+    this.tellAnswered();
     if (!this.stream.destroyed) {
       if (this.head) this.stream.destroy(new Error("the answer was cut off"));
       else this.stream.close(NGHTTP2_CANCEL);
     }
     this.inner.close();
+  }
+
+  private tellAnswered(): void {
+    if (this.isAnswered) return;
+    this.isAnswered = true;
+    const { owner } = this.inner.data;
+    this.onAnswered(owner instanceof ClientConnection && owner.isTrusted);
   }
 }
 
@@ -148,9 +175,11 @@ function answerFields({ status, fields }: ResponseHead): Record<string, string |
   for (let i = 0; i < fields.count; i++) {
     const name = fields.lower[i] as string;
     if (OF_CONNECTION.has(name)) continue;
-    const before = list[name];
-    const value = fields.value(i);
-    list[name] = before === undefined ? value : [...(Array.isArray(before) ? before : [`${before}`]), value];
+    const [before, value] = [list[name], fields.value(i)];
+    if (before === undefined) list[name] = name === "set-cookie" ? [value] : value;
+    else if (Array.isArray(before)) before.push(value);
+    // The library takes no lists of most names; one line says the same (RFC 9110, 5.3).
+    else list[name] = `${before}, ${value}`;
   }
   return list;
 }

@@ -7,6 +7,8 @@ export interface RequestText {
   readonly head: string;
   /** Bytes of the body as announced; `chunked`: not announced. */
   readonly length: number | "chunked";
+  /** No body comes, nor the end of one. */
+  readonly isWhole: boolean;
 }
 
 /** What HTTP/1.1 has no use for between this server's own parts: bodies of HTTP/2 are sent without being asked for. */
@@ -27,7 +29,7 @@ export function requestText(raw: readonly string[], isWhole: boolean): RequestTe
   if (cookies.length > 0) lines.push(`cookie: ${cookies.join("; ")}`);
   if (length === "chunked") lines.push("transfer-encoding: chunked");
   else if (!isWhole || announced === 0 || /^(POST|PUT|PATCH)$/.test(request.method)) lines.push(`content-length: ${length}`);
-  return { method: request.method, head: `${lines.join("\r\n")}\r\n\r\n`, length };
+  return { method: request.method, head: `${lines.join("\r\n")}\r\n\r\n`, length, isWhole };
 }
 
 /** The host, if all that name it agree. */
