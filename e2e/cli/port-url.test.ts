@@ -13,7 +13,7 @@ function follow(url: string) {
   return rawRequest(platform().apiUrl, { method: "GET", path: pathname + search, headers: { Host: host } });
 }
 
-test("a link to a private port opens it over a pause, and not once it is withdrawn", async () => {
+test("a link to a private port opens it over a pause, and not once it has expired or is withdrawn", async () => {
   await using sandbox = await createSandbox(platform(), { network: { allowPublicTraffic: false } });
   await sandbox.client.commands.run("exec python3 -m http.server 8000 --directory /etc", { background: true, timeoutMs: 0 });
   const { stdout, exitCode } = await boxyard(platform(), ["sandbox", "port-url", sandbox.id, "8000", "--expires", "1h"]);
@@ -25,6 +25,15 @@ test("a link to a private port opens it over a pause, and not once it is withdra
   expect((await follow(link)).status).toBe(502);
   await reconnect(platform(), sandbox.id);
   await eventually("it answers again", async () => (await follow(link)).status === 200);
+  const brief = await boxyard(platform(), ["sandbox", "port-url", sandbox.id, "8000", "--expires", "2s"]);
+  const { url: bySdk } = await sandbox.client.getPortUrl(8000, { expiresInMs: 2000 });
+  for (const short of [brief.stdout.trim(), bySdk]) {
+    const over = await eventually("it is over", async () => {
+      const { status, body } = await follow(short);
+      return status !== 200 && { status, text: body.toString() };
+    });
+    expect(over).toEqual({ status: 403, text: expect.stringContaining("is over, was withdrawn") });
+  }
   const revoked = await boxyard(platform(), ["sandbox", "port-url", sandbox.id, "8000", "--revoke"]);
   expect([revoked.exitCode, revoked.stdout]).toEqual([0, ""]);
   const refused = await follow(link);
