@@ -189,6 +189,25 @@ test("a client that resets its connection, and a program that leaves, end the ot
   await none(front);
 });
 
+test("a reset by the program is a reset for the client, behind what it has sent: a part must not look like the whole", async () => {
+  await using front = new TestFront();
+  front.route({ linkSeconds });
+  for (const size of [0, 5, 5 << 20]) {
+    let sent: Promise<unknown> = Promise.resolve();
+    using server = await program(({ socket }) => {
+      sent = new Promise<void>((done) => socket.write(Buffer.alloc(size, "x"), () => done()));
+      socket.once("data", () => socket.resetAndDestroy());
+    });
+    const client = await dial(front, server.port);
+    await eventually("all is there", () => client.bytes.byteLength === size);
+    await sent;
+    client.socket.write("x");
+    await eventually("the connection is over", () => client.closed || client.ended);
+    expect([client.bytes.byteLength, client.ended]).toEqual([size, false]);
+    await none(front);
+  }
+}, 30_000);
+
 /** The answer to a request that does not become a connection. */
 async function refused(front: TestFront, port: number, options: Parameters<typeof requestFor>[2] = {}): Promise<string> {
   const client = await front.client();

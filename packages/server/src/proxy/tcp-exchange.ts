@@ -66,11 +66,14 @@ export class TcpExchange implements Exchange, UpstreamOwner, Flight {
   /** The port, if a link of it has let the client in. */
   readonly linkedPort: number | undefined;
   private hasSandboxEnded = false;
+  private hasClientEnded = false;
   private isClientGone = false;
   private upstream: Connection | undefined;
   private isConnecting = true;
   private isOpen = false;
   private over = false;
+  /** The client's connection is reset once it has taken what is still to be written. */
+  private resetsClient = false;
   /** The sandbox sends in large pieces. */
   private isBulk = false;
 
@@ -105,12 +108,14 @@ export class TcpExchange implements Exchange, UpstreamOwner, Flight {
   onBodyEnd(): void {}
 
   onClientDrain(): void {
+    if (this.resetsClient) this.client.abort();
     if (this.over) return;
     if (this.isBulk) this.passOn();
     if (!this.client.connection.isBehind) this.upstream?.resume();
   }
 
   onClientEnd(): void {
+    this.hasClientEnded = true;
     this.upstream?.halfClose();
   }
 
@@ -165,7 +170,12 @@ export class TcpExchange implements Exchange, UpstreamOwner, Flight {
   onClose(): void {
     if (this.over) return;
     this.finish();
-    this.client.connection.end();
+    const { connection } = this.client;
+    // Once both sides have ended, Bun tells an end and a reset by the close alone.
+    if (this.hasSandboxEnded || this.hasClientEnded) connection.end();
+    // A reset, which must not look like an end.
+    else if (connection.isBehind) this.resetsClient = true;
+    else this.client.abort();
   }
 
   /** The sandbox has ended, or the link was withdrawn. */
