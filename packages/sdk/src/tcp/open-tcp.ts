@@ -1,4 +1,4 @@
-import { connect as netConnect, type Socket } from "node:net";
+import { isIP, connect as netConnect, type Socket } from "node:net";
 import { type ConnectionOptions, connect as tlsConnect } from "node:tls";
 
 /** @internal A port of a sandbox, with what opens it. */
@@ -57,7 +57,8 @@ export function openTcp({ url, headers, query }: TcpTarget, onSocket: (socket: S
 export function dial(url: string, allowHalfOpen = false): Socket {
   const { protocol, hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");
-  const secured = { host, port: Number(port || 443), servername: host };
+  // An address is no name of a server (RFC 6066, 3): Bun refuses it, Node warns.
+  const secured = { host, port: Number(port || 443), ...(isIP(host) === 0 && { servername: host }) };
   // Node's documents have `allowHalfOpen` here; its types do not.
   if (protocol === "https:") return tlsConnect(Object.assign(secured, { allowHalfOpen }) as ConnectionOptions);
   return netConnect({ host, port: Number(port || 80), allowHalfOpen });
