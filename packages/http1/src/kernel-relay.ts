@@ -16,8 +16,8 @@ const F_SETPIPE_SZ = 1031;
 const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const SPLICE_MOVE_NONBLOCK = 3;
-const EINTR = 4;
-const EAGAIN = 11;
+/** Not of a socket: it is to be tried later, the kernel is short of memory, or lets nobody splice here (a seccomp filter, a kernel that lacks it): EPERM, EINTR, EAGAIN, ENOMEM, EINVAL, ENOSYS. */
+const NOT_BROKEN = new Set([1, 4, 11, 12, 22, 38]);
 
 interface Pipe {
   readonly read: number;
@@ -93,11 +93,8 @@ export function moveInKernel(source: number, target: number, limit: number): Mov
   return { taken, rest: undefined };
 }
 
-/** Whether the call that returned a negative number would also fail later. */
-function hasFailed(): boolean {
-  const code = errno();
-  return code !== EAGAIN && code !== EINTR;
-}
+/** Whether the socket of the call that returned a negative number is broken; of other failures an ordinary read or write goes on. */
+const hasFailed = (): boolean => !NOT_BROKEN.has(errno());
 
 function readUnsent(count: number): Borrowed {
   const { calls, pipe } = kernel() as NonNullable<ReturnType<typeof kernel>>;
