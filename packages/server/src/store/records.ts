@@ -1,24 +1,16 @@
 import type { SandboxId, SandboxState, TeamId, TemplateId } from "@boxyard/core";
-import type { ImageRef, ResourceLimits, Restrictions } from "@boxyard/driver";
+import type { EndReason, ImageRef, ResourceLimits, Restrictions } from "@boxyard/driver";
 import type { Retention, Scope } from "@boxyard/spec/platform";
 import type { SandboxUsage } from "./metric-store.ts";
 import type { SandboxSettings } from "./sandbox-settings.ts";
 
-/** Why a sandbox ended; kept with its record. */
+/** Why a sandbox ended: what the driver saw of its processes, or what the server did. Kept with its record. */
 export type EndCause =
+  | EndReason
   | "requested"
   | "timeout"
   | "pause_failed"
   | "create_failed"
-  | "agent_exited"
-  | "killed"
-  | "out_of_memory"
-  | "uncounted_memory"
-  | "memory_lost"
-  | "out_of_disk"
-  | "evicted"
-  | "node_lost"
-  | "unknown"
   | "lost"
   | "unfinished"
   | "released"
