@@ -16,7 +16,6 @@ export * from "./network/upstream-proxy.ts";
 export * from "./runtime/agent-environment.ts";
 export * from "./runtime/capabilities.ts";
 export * from "./runtime/runtime.ts";
-export * from "./runtime/runtime.ts";
 export * from "./runtime/types.ts";
 export * from "./runtime/validate-spec.ts";
 export * from "./storage/layers.ts";

@@ -1,7 +1,6 @@
 import { AppError, type SandboxId, unlessAborted } from "@boxyard/core";
 import type { SandboxHandle } from "../handle.ts";
-import type { RuntimeCapabilities, RuntimeDriver } from "../runtime/runtime.ts";
-import { inUse } from "../runtime/runtime.ts";
+import { inUse, type RuntimeCapabilities, type RuntimeDriver } from "../runtime/runtime.ts";
 import type {
   AgentAddress,
   Capacity,

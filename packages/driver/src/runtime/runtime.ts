@@ -1,5 +1,4 @@
-import type { SandboxId } from "@boxyard/core";
-import { AppError } from "@boxyard/core";
+import { AppError, type SandboxId } from "@boxyard/core";
 import type { SandboxHandle } from "../handle.ts";
 import type {
   AgentAddress,

@@ -1,5 +1,4 @@
-import type { TeamId } from "@boxyard/core";
-import { AppError } from "@boxyard/core";
+import { AppError, type TeamId } from "@boxyard/core";
 import type { TemplateStep } from "@boxyard/spec/platform";
 import { STEP_TYPES } from "../steps/steps.ts";
 import { checkHash, type Uploads } from "../uploads.ts";
