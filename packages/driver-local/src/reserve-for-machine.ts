@@ -1,4 +1,5 @@
 import { AppError } from "@boxyard/core";
+import { usualReserve } from "@boxyard/driver/recordings";
 
 /** What sandboxes leave to the machine. */
 export interface Reserve {
@@ -43,7 +44,7 @@ export function poolReserve(poolBytes: number, { poolBytes: wanted }: Reserve = 
 
 /** Free bytes of the disk below the pool under which growth is paused, a whole number. */
 export function diskReserve(diskBytes: number, { diskBytes: wanted }: Reserve = {}): number {
-  return Math.floor(Math.min(wanted ?? Math.min(Math.max(diskBytes / 50, 512 * MIB), 8 * GIB), diskBytes / 2));
+  return Math.floor(Math.min(wanted ?? usualReserve(diskBytes), diskBytes / 2));
 }
 
 /**

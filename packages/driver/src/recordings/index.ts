@@ -1,4 +1,4 @@
-export { freeForOthers, hasRoom } from "./disk-room.ts";
+export { freeForOthers, hasRoom, usualReserve } from "./disk-room.ts";
 export * from "./exchange.ts";
 export { FIRST_LINE } from "./frames.ts";
 export * from "./recording-reader.ts";
