@@ -3,6 +3,7 @@ import { MOVES, type SandboxId, type SandboxState, type TeamId } from "@boxyard/
 import { FakeDriver } from "@boxyard/driver/fake";
 import { resourcesOf, type SandboxRecord } from "../../store/index.ts";
 import { sampleRecord } from "../../store/sample-record.ts";
+import { dice } from "../../testing/dice.ts";
 import { LivingSandboxes } from "./living.ts";
 import { Sandbox } from "./sandbox.ts";
 
@@ -16,15 +17,6 @@ const SIZES = [0.1, 0.3, 1.5].map((cpuCount, at) => ({
   maxProcesses: 100,
 }));
 const driver = new FakeDriver();
-
-/** The same numbers in each run. */
-function dice(seed: number): <T>(among: readonly T[]) => T {
-  let state = seed;
-  return (among) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return among[(state >> 8) % among.length] as (typeof among)[number];
-  };
-}
 
 /** What looking at every sandbox finds. */
 function walked(living: LivingSandboxes) {
@@ -48,7 +40,8 @@ function walked(living: LivingSandboxes) {
 }
 
 test("after any changes the counts are what looking at every sandbox gives", () => {
-  const any = dice(11);
+  const next = dice(11);
+  const any = <T>(among: readonly T[]) => among[next(among.length)] as T;
   const living = new LivingSandboxes();
   const recordOf = (id: SandboxId): SandboxRecord => {
     const sample = sampleRecord({ state: "creating" });

@@ -1,12 +1,9 @@
 import { expect, test } from "bun:test";
+import { dice } from "../../testing/dice.ts";
 import { DueTimes } from "./due-times.ts";
 
 test("after any changes the next time, and what is due, are those of a plain map", () => {
-  let state = 3;
-  const next = (below: number) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return (state >> 8) % below;
-  };
+  const next = dice(3);
   const times = new DueTimes();
   const plain = new Map<string, number>();
   for (let round = 0; round < 20_000; round++) {

@@ -1,19 +1,11 @@
 import { expect, test } from "bun:test";
 import type { SandboxId, SandboxState, TeamId } from "@boxyard/core";
 import { sampleRecord } from "../../store/sample-record.ts";
+import { dice } from "../../testing/dice.ts";
 import { StartOrder } from "./start-order.ts";
 
 const TEAMS = ["one", "two"] as TeamId[];
 const STATES: readonly SandboxState[] = ["creating", "running", "pausing", "paused", "resuming", "killing"];
-
-/** The same numbers in each run. */
-function dice(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return (state >> 8) % below;
-  };
-}
 
 test("after any changes each team's part is what sorting its visible sandboxes gives", () => {
   const next = dice(7);
