@@ -5,7 +5,7 @@ import type { Row } from "./sql-values.ts";
 type Value = SQLQueryBindings;
 type Columns = Readonly<{ [name: string]: Value | undefined }>;
 
-/** Compiled statements that are kept: more than the store has texts, which lists of values make more of. */
+/** Compiled statements that are kept. The store has fewer texts, but a list of values makes another text for each length. */
 const KEPT_STATEMENTS = 256;
 
 /** What `sql(values)` gives: values that become a part of a statement, by what stands before it. */

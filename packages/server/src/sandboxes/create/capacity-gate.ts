@@ -21,7 +21,10 @@ const MIB = 2 ** 20;
 export const LEAST = { memoryBytes: 256 * MIB, diskBytes: 256 * MIB, processes: 64 } as const;
 /** What a sandbox is counted with after its start, until the driver's next account has the true figure. */
 export const STARTED = { memoryBytes: 16 * MIB, diskBytes: 16 * MIB } as const;
-/** How long an account of the driver is used, less the claims since; and for what runs already, and takes nothing at once: an account is many files. */
+/**
+ * How long an account of the driver is used, less the claims since then. Longer for a sandbox that runs already, which takes nothing more at once: for an
+ * account the driver reads many files.
+ */
 const FRESH_MS = { toStart: 500, running: 5000 } as const;
 const RETRY_AFTER_S = 5;
 /** How often a create that waits looks whether there is room now. */
@@ -104,7 +107,7 @@ export class CapacityGate {
       return await work();
     } finally {
       Object.assign(claim, { diskBytes: STARTED.diskBytes, memoryBytes: Math.max(STARTED.memoryBytes, claim.takenBytes), isDone: true });
-      // An account of before has what it takes.
+      // It ran before already, so what it takes needs no claim until the next account.
       if (isRunning) this.claims.delete(claim);
     }
   }

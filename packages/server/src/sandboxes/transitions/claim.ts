@@ -32,7 +32,7 @@ const areFar = ({ parts }: ClaimContext): boolean => parts.driver.capabilities.r
 
 /**
  * First: from now on the driver's record says whose it is, so a server that has lost its store keeps it, and no server takes it for a waiting one. Where the
- * labels are far away, the store says the latter (`intent`).
+ * labels are far away, they come later (`follow`), and the store says that it does not wait any more (`intent`).
  */
 const relabel: Step<ClaimContext> = {
   name: "relabel",
@@ -75,7 +75,7 @@ const init: Step<ClaimContext> = {
 
 /**
  * What a claim does not wait for where the driver's records are far away: the CPU time that the sandbox has used in the pool, and its labels, asked for again
- * until they are written or the sandbox has ended. The server that adopts it writes them otherwise. Never throws.
+ * until they are written or the sandbox has ended. If this server ends before, the one that adopts the sandbox writes them. Never throws.
  */
 async function follow({ parts, sandbox, input }: ClaimContext): Promise<void> {
   const { driver, clock, metering } = parts;

@@ -24,7 +24,7 @@ export interface RefillParts {
   readonly takeIn: () => Promise<void>;
 }
 
-/** Time without any create, and without anything made, before something is made for the pool: the first command comes in that time. */
+/** Time without any create, and without anything made, before something is made for the pool: a client sends its first command in that time. */
 const QUIET_MS = 30;
 /** Longest pause of what is being made, for creates that come meanwhile. */
 const MOST_PAUSE_MS = 1000;
@@ -45,7 +45,10 @@ interface Known {
   readonly kind?: Kind;
 }
 
-/** Makes the sandboxes that wait, one at a time and while no create is worked on, but where other machines make them; and removes those that need not or should not wait any more. */
+/**
+ * Makes the sandboxes that wait, and removes those that need not or should not wait any more. On this machine they are made one at a time, while no create is
+ * worked on; where other machines make them, several at once and at any time.
+ */
 export class Refill {
   private readonly parts: RefillParts;
   private readonly rounds: Rounds;
