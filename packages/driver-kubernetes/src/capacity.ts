@@ -2,11 +2,10 @@ import { AppError, type Clock, within } from "@boxyard/core";
 import type { Capacity } from "@boxyard/driver";
 import type { KubeApi } from "./api/client.ts";
 import type { DriverLogger } from "./config.ts";
-import { Follow } from "./follow.ts";
+import { type ApiObject, Follow } from "./follow.ts";
 import { quantity } from "./quantity.ts";
 
-interface Node {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion?: string };
+interface Node extends ApiObject {
   readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly { readonly effect: string }[] };
   readonly status?: {
     readonly allocatable?: Readonly<Record<string, string>>;
@@ -15,8 +14,7 @@ interface Node {
 }
 
 /** A pod, as far as it takes room. */
-export interface RoomOfPod {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion?: string };
+export interface RoomOfPod extends ApiObject {
   readonly spec: {
     readonly nodeName?: string;
     readonly containers: readonly { readonly resources?: { readonly requests?: Readonly<Record<string, string>> } }[];
