@@ -1,4 +1,4 @@
-import { AppError } from "@boxyard/core";
+import { AppError, within } from "@boxyard/core";
 import {
   checkLabels,
   checkResources,
@@ -74,18 +74,15 @@ async function resizeTo(parts: RuntimeParts, pod: Pod, wanted: ResourceLimits): 
   await askFor(parts, pod, wanted);
   const noRoom = (why: string) =>
     new AppError("unavailable", `The sandbox's node cannot give it these limits now: ${why}`, { reason: "no_room_on_node" });
-  const giveUp = new AbortController();
-  const timer = setTimeout(() => giveUp.abort(noRoom(`not within ${RESIZE_MS / 1000} s`)), RESIZE_MS);
+  const late = () => noRoom(`not within ${RESIZE_MS / 1000} s`);
   const { name, uid } = pod.metadata;
-  try {
-    const isOver = (now: Pod | undefined) => !now || hasEnded(now) || hasLimits(now, wanted) || refusalOf(now) !== undefined;
-    const after = await parts.watch.until(name, uid, isOver, giveUp.signal);
-    if (!after || hasEnded(after)) throw new AppError("not_found", `Pod ${name} has ended`);
-    const why = hasLimits(after, wanted) ? undefined : refusalOf(after);
-    if (why !== undefined) throw noRoom(why);
-  } finally {
-    clearTimeout(timer);
-  }
+  const isOver = (now: Pod | undefined) => !now || hasEnded(now) || hasLimits(now, wanted) || refusalOf(now) !== undefined;
+  const giveUp = new AbortController();
+  const resized = parts.watch.until(name, uid, isOver, giveUp.signal);
+  const after = await within(resized, RESIZE_MS, late, parts.clock).finally(() => giveUp.abort());
+  if (!after || hasEnded(after)) throw new AppError("not_found", `Pod ${name} has ended`);
+  const why = hasLimits(after, wanted) ? undefined : refusalOf(after);
+  if (why !== undefined) throw noRoom(why);
 }
 
 async function askFor({ api, config, sandboxes }: RuntimeParts, { metadata: { name, uid } }: Pod, wanted: ResourceLimits): Promise<void> {
