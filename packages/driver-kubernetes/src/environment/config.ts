@@ -1,6 +1,6 @@
 import { AppError } from "@boxyard/core";
 import { type ApiAccess, accessInCluster, accessOfKubeconfig } from "../api/access.ts";
-import type { KubernetesDriverConfig } from "../config.ts";
+import { DEFAULTS, type KubernetesDriverConfig } from "../config.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type FromEnvironment = Omit<KubernetesDriverConfig, "logger">;
@@ -27,7 +27,7 @@ export function readClusterConfig(env: Environment = process.env): FromEnvironme
     guestImage,
     pullPolicy: oneOf(env, "BOXYARD_KUBERNETES_PULL_POLICY", PULL_POLICIES, "IfNotPresent"),
     hostUsers: oneOf(env, "BOXYARD_KUBERNETES_HOST_USERS", ["on", "off"], "off") === "on",
-    cpuRequest: partOf(env, "BOXYARD_KUBERNETES_CPU_REQUEST", 0.1),
+    cpuRequest: partOf(env, "BOXYARD_KUBERNETES_CPU_REQUEST", DEFAULTS.cpuRequest),
     ...(pullSecrets.length > 0 && { pullSecrets }),
     ...(env.BOXYARD_KUBERNETES_RUNTIME_CLASS && { runtimeClass: env.BOXYARD_KUBERNETES_RUNTIME_CLASS }),
   };
