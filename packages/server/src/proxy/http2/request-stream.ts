@@ -27,10 +27,10 @@ export class RequestStream implements InnerPeer {
   private head: ResponseHead | undefined;
   private scanner: BodyScanner | undefined;
   private decoder: ChunkedDecoder | undefined;
+  /** The answer is complete, or none will be. */
   private isDone = false;
   private isBlocked = false;
   private readonly onAnswered: (isTrusted: boolean) => void;
-  private isAnswered = false;
 
   /** `onAnswered` is called once, when the answer is complete, or none will be; `isTrusted`: the client has shown what the request needs. */
   constructor(stream: ServerHttp2Stream, request: RequestText, remoteAddress: string, onAnswered: (isTrusted: boolean) => void) {
@@ -57,8 +57,7 @@ export class RequestStream implements InnerPeer {
 
   /** The stream has closed. */
   closed(): void {
-    this.isDone = true;
-    this.tellAnswered();
+    this.done();
     this.inner.close();
   }
 
@@ -137,8 +136,7 @@ export class RequestStream implements InnerPeer {
   }
 
   private finish(): void {
-    this.isDone = true;
-    this.tellAnswered();
+    this.done();
     const { stream, inner } = this;
     if (!stream.writableEnded) stream.end();
     // Once the front has noted that its answer is complete.
@@ -152,8 +150,7 @@ export class RequestStream implements InnerPeer {
 
   /** Resets the request: the client must not take a part of an answer for all of it. */
   private fail(): void {
-    this.isDone = true;
-    this.tellAnswered();
+    this.done();
     if (!this.stream.destroyed) {
       if (this.head) this.stream.destroy(new Error("the answer was cut off"));
       else this.stream.close(NGHTTP2_CANCEL);
@@ -161,9 +158,10 @@ export class RequestStream implements InnerPeer {
     this.inner.close();
   }
 
-  private tellAnswered(): void {
-    if (this.isAnswered) return;
-    this.isAnswered = true;
+  /** Repeatable. */
+  private done(): void {
+    if (this.isDone) return;
+    this.isDone = true;
     const { owner } = this.inner.data;
     this.onAnswered(owner instanceof ClientConnection && owner.isTrusted);
   }
