@@ -12,8 +12,9 @@ const SETTINGS = {
   maxConcurrentStreams: MAX_STREAMS,
   enablePush: false,
 };
-/** Longest time without a request; for clients that were authorised as long as with HTTP/1.1. */
+/** Longest wait for the first request. */
 const FIRST_MS = 15_000;
+/** Longest wait for the next request of a client that was not yet let in anywhere; after that it is `IDLE_MS`, as with HTTP/1.1. */
 const UNTRUSTED_IDLE_MS = 60_000;
 
 /** A client's connection on which HTTP/2 is spoken. Each request gets a connection to the front of its own (`InnerSocket`). */
