@@ -26,7 +26,7 @@ export function serveFaults(directory: string, cluster: Pick<Cluster, "signal" |
   return { [Symbol.dispose]: () => void server.stop(true) };
 }
 
-/** Makes a component of the cluster of `./boxyard test kubernetes` fail: a signal, or a start after SIGKILL, which resolves when it has ended. */
+/** Sends a signal to a component of the cluster of `./boxyard test kubernetes`, or starts it again after SIGKILL. SIGKILL resolves when the component has ended. */
 export async function fault(directory: string, component: string, what: (typeof SIGNALS)[number] | "start"): Promise<void> {
   const answer = await fetch(`http://cluster/${component}/${what}`, { method: "POST", unix: join(directory, SOCKET) });
   if (!answer.ok) throw new Error(`${component} ${what}: ${await answer.text()}`);

@@ -16,7 +16,10 @@ const F_SETPIPE_SZ = 1031;
 const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const SPLICE_MOVE_NONBLOCK = 3;
-/** Not of a socket: it is to be tried later, the kernel is short of memory, or lets nobody splice here (a seccomp filter, a kernel that lacks it): EPERM, EINTR, EAGAIN, ENOMEM, EINVAL, ENOSYS. */
+/**
+ * Errors of a splice after which both sockets still work: EPERM, EINTR, EAGAIN, ENOMEM, EINVAL, ENOSYS. The socket has no bytes or no room now, the kernel
+ * is short of memory, or it allows no splice here (a seccomp filter, a kernel without splice).
+ */
 const NOT_BROKEN = new Set([1, 4, 11, 12, 22, 38]);
 
 interface Pipe {
