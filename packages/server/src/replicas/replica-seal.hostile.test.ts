@@ -10,7 +10,8 @@ import { Front } from "../proxy/front.ts";
 import { RouteTable } from "../proxy/route-table.ts";
 import { type TestCertificate, testCertificate } from "../testing/certificate.ts";
 import { connectRaw } from "../testing/raw.ts";
-import { type OwnerPlace, OwnerPlaceView } from "./owner-place.ts";
+import { CountingView } from "../testing/replicas/counting-view.ts";
+import type { OwnerPlace } from "./owner-place.ts";
 import { ReplicaSeal } from "./replica-seal.ts";
 import { StandbyFront } from "./standby-front.ts";
 
@@ -33,16 +34,6 @@ beforeAll(() => {
   writeFileSync(join(directory, "key.pem"), own.key);
 });
 afterAll(() => rmSync(directory, { recursive: true }));
-
-/** Counts the requests that wait for an owner. */
-class CountingView extends OwnerPlaceView {
-  waits = 0;
-
-  override wait(...args: Parameters<OwnerPlaceView["wait"]>): () => void {
-    this.waits += 1;
-    return super.wait(...args);
-  }
-}
 
 let owner: Front;
 let standby: StandbyFront;

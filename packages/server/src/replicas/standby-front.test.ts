@@ -3,21 +3,11 @@ import { systemClock } from "@boxyard/core";
 import { silentLogger } from "@boxyard/core/node";
 import { eventually, freePort } from "@boxyard/testkit";
 import { connectRaw, type RawPeer } from "../testing/raw.ts";
-import { OwnerPlaceView } from "./owner-place.ts";
+import { CountingView } from "../testing/replicas/counting-view.ts";
 import { ReplicaSeal } from "./replica-seal.ts";
 import { StandbyFront } from "./standby-front.ts";
 
 const seal = new ReplicaSeal(new Uint8Array(32).fill(7));
-
-/** Counts the requests that wait for an owner. */
-class CountingView extends OwnerPlaceView {
-  waits = 0;
-
-  override wait(...args: Parameters<OwnerPlaceView["wait"]>): () => void {
-    this.waits += 1;
-    return super.wait(...args);
-  }
-}
 
 let owner: Bun.Server<undefined>;
 let front: StandbyFront;
