@@ -33,7 +33,7 @@ const owner = (from: Passage, to: Passage): ConnectionOwner => ({
 });
 
 /** Passes the bytes of a connection on to another. Of those that come faster than they are read the kernel moves what it holds itself. */
-export class Passage {
+class Passage {
   private readonly from: Connection;
   private readonly to: Connection;
   private isBulk = false;
