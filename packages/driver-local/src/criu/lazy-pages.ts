@@ -55,19 +55,17 @@ interface Process {
   readonly pages: Pages | undefined;
 }
 
-/** Processes of the image that have such memory; none in nearly every image of a small sandbox, at the cost of a look at the sizes of files. */
+/** Processes of the image that have such memory; none in nearly every image of a small sandbox, at the cost of reading its maps. */
 export function lazyProcessesIn(images: string): LazyProcess[] {
   const processes = messagesIn(readFileSync(join(images, "pstree.img"))).map((message) => {
     const fields = fieldsIn(message);
     return { pid: Number(numberIn(fields, PROCESS.pid)), parent: Number(numberIn(fields, PROCESS.parent)) };
   });
-  const large = new Set(processes.filter(({ pid }) => isLarge(images, pid)).map(({ pid }) => pid));
-  if (large.size === 0) return [];
   const all = processes.map((process): Process => ({ ...process, pages: pagesOf(images, process.pid) }));
   const found: LazyProcess[] = [];
   let leftBytes = MOST_KEPT_BYTES;
   for (const process of all) {
-    const part = large.has(process.pid) && found.length < MOST_PROCESSES ? lazyPartOf(images, process, all) : undefined;
+    const part = isLarge(images, process) && found.length < MOST_PROCESSES ? lazyPartOf(images, process, all) : undefined;
     const keptBytes = part?.kept.reduce((sum, { length }) => sum + length, 0) ?? 0;
     if (!part || keptBytes > leftBytes) continue;
     leftBytes -= keptBytes;
@@ -76,12 +74,8 @@ export function lazyProcessesIn(images: string): LazyProcess[] {
   return found;
 }
 
-function isLarge(images: string, pid: number): boolean {
-  const map = mapOf(images, pid);
-  if (!existsSync(map) || statSync(map).size > MAX_MAP_BYTES) return false;
-  const { pagesId, count } = readPages(readFileSync(map), map);
-  return count * PAGE_BYTES >= LEAST_PROCESS_BYTES && existsSync(join(images, `pages-${pagesId}.img`));
-}
+const isLarge = (images: string, { pages }: Process): boolean =>
+  pages !== undefined && pages.count * PAGE_BYTES >= LEAST_PROCESS_BYTES && existsSync(join(images, `pages-${pages.pagesId}.img`));
 
 const mapOf = (images: string, pid: number) => join(images, `pagemap-${pid}.img`);
 
