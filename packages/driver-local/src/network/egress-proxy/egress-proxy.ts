@@ -154,7 +154,11 @@ export class EgressProxy {
     this.options.logger.warn({ how, waitMs }, "the egress proxy ended; it is started again, and sandboxes reach nothing by name meanwhile");
     void this.options.clock
       .sleep(waitMs)
-      .then(() => this.queue.run(async () => void (this.child?.isAlive || this.rules.size === 0 ? undefined : await this.start())))
+      .then(() =>
+        this.queue.run(async () => {
+          if (!this.child?.isAlive && this.rules.size > 0) await this.start();
+        }),
+      )
       .catch((error) => this.options.logger.error({ err: error }, "the egress proxy can't be started"));
   }
 }
