@@ -2,8 +2,8 @@
  * Runs the tests of a checkout: `./boxyard test [--list] [--quick|--long=SECONDS] [-v] [--installed] [SUITE|FILE …]`. `suites/index.ts` is the list.
  * The last line is always `N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
  */
-import { rmSync } from "node:fs";
-import { compareSnapshots, roomInMemory, type Snapshot, takeSnapshot } from "@boxyard/testkit";
+import { existsSync, rmSync } from "node:fs";
+import { compareSnapshots, MEMORY, roomInMemory, type Snapshot, takeSnapshot } from "@boxyard/testkit";
 import { readConfig, type ToolsConfig, testDataDirs, withSeconds, withTemporaryDirectory } from "./config.ts";
 import { Lanes } from "./lib/lanes.ts";
 import { removeLeftovers } from "./lib/leftovers.ts";
@@ -39,8 +39,10 @@ async function main(argv: readonly string[]): Promise<number> {
     ))
       console.log(`  ${line}`);
   }
+  sweepTemporaryDirectories();
+  // Before the look at the room, which a killed run may have left full.
+  if (existsSync(MEMORY)) sweepTemporaryDirectories(MEMORY);
   const inMemory = roomInMemory();
-  for (const parent of [undefined, inMemory]) sweepTemporaryDirectories(parent);
   const temporary = makeTemporaryDirectory();
   const memory = inMemory === undefined ? temporary : makeTemporaryDirectory(inMemory);
   try {

@@ -33,15 +33,11 @@ export function endedRuns(parent = tmpdir()): string[] {
  */
 export function sweepTemporaryDirectories(parent = tmpdir(), readMounts = mounts): string[] {
   const ended = endedRuns(parent);
-  const isInside = (path: string) => (mount: Mount) => mount.point.startsWith(`${path}/`);
-  for (const path of ended) {
-    for (const { point } of readMounts()
-      .filter(({ kind }) => kind === "nsfs")
-      .filter(isInside(path)))
-      Bun.spawnSync(["umount", point]);
-  }
-  const now = readMounts();
-  const old = ended.filter((path) => !now.some(isInside(path)));
+  const isInside = ({ point }: Mount, path: string) => point.startsWith(`${path}/`);
+  for (const mount of readMounts())
+    if (mount.kind === "nsfs" && ended.some((path) => isInside(mount, path))) Bun.spawnSync(["umount", mount.point]);
+  const left = readMounts();
+  const old = ended.filter((path) => !left.some((mount) => isInside(mount, path)));
   for (const path of old) rmSync(path, { recursive: true, force: true });
   return old;
 }

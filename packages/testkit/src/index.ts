@@ -5,7 +5,7 @@ export { isLinear } from "./growth.ts";
 export * from "./leaks/compare.ts";
 export * from "./leaks/ours.ts";
 export * from "./leaks/snapshot.ts";
-export { memoryDirectory, roomInMemory } from "./memory-directory.ts";
+export { MEMORY, memoryDirectory, roomInMemory } from "./memory-directory.ts";
 export * from "./platform/api.ts";
 export {
   boxyardCommand,

@@ -2,7 +2,8 @@ import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { readTestConfig } from "./config.ts";
 
-const MEMORY = "/dev/shm";
+/** Where Linux has a file system in memory, if it has one. */
+export const MEMORY = "/dev/shm";
 /** Far more than the tests of a run write at one time. A container may have a small /dev/shm. */
 const NEEDS_BYTES = 2 * 1024 ** 3;
 
