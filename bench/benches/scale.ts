@@ -39,7 +39,7 @@ interface Measured {
   readonly notes: string[];
 }
 
-export async function measureStore(name: string, count: number, databaseUrl?: string): Promise<Measured> {
+async function measureStore(name: string, count: number, databaseUrl?: string): Promise<Measured> {
   const dataDir = mkdtempSync(join(tmpdir(), "boxyard-scale-"));
   await using world = await ScaleWorld.make(2 * count + ASKED.perSecond * ASKED.seconds);
   giveTemplate(dataDir, world);

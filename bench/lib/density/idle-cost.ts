@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { processCpuMs } from "@boxyard/core/node";
 import type { Platform } from "@boxyard/testkit";
+import { childrenOf } from "../../../e2e/support/processes.ts";
 import { Usage } from "../trace/usage.ts";
 
 /** What processes have used so far. */
@@ -62,12 +63,4 @@ function sleepsOf(pid: string): number {
   }
 }
 
-function descendantsOf(pid: number | string): string[] {
-  try {
-    const tasks = readdirSync(`/proc/${pid}/task`);
-    const children = tasks.flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean));
-    return children.flatMap((child) => [child, ...descendantsOf(child)]);
-  } catch {
-    return [];
-  }
-}
+const descendantsOf = (pid: number): string[] => childrenOf(pid).flatMap((child) => [String(child), ...descendantsOf(child)]);
