@@ -2,9 +2,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHECKOUT, type ServerProcess, startServer } from "@boxyard/testkit";
+import { API_PORT } from "../../tools/kubernetes/settings.ts";
 import { clusterDirectory, environment } from "./config.ts";
 
 const SMALL = `sha256:${"5".repeat(64)}`;
+const API = `https://127.0.0.1:${API_PORT}`;
 const RIGHTS = "/apis/rbac.authorization.k8s.io/v1";
 
 const cluster = clusterDirectory();
@@ -12,7 +14,7 @@ const cluster = clusterDirectory();
 /** Calls the API server as the cluster's administrator. */
 export async function asAdministrator<T>(method: string, path: string, body?: object): Promise<T> {
   const at = (name: string) => readFileSync(join(cluster, "pki", name), "utf8");
-  const response = await fetch(`https://127.0.0.1:16443${path}`, {
+  const response = await fetch(`${API}${path}`, {
     method,
     ...(body && { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }),
     tls: { ca: at("ca.crt"), cert: at("admin.crt"), key: at("admin.key") },
@@ -141,7 +143,7 @@ export class PodsServer {
     const kubeconfig = {
       "current-context": "c",
       contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
-      clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:16443", "certificate-authority": join(cluster, "pki/ca.crt") } }],
+      clusters: [{ name: "c", cluster: { server: API, "certificate-authority": join(cluster, "pki/ca.crt") } }],
       users: [{ name: "u", user: { token: status.token } }],
     };
     writeFileSync(join(this.dataDir, "kubeconfig"), JSON.stringify(kubeconfig), { mode: 0o600 });
