@@ -1,8 +1,7 @@
 import { statSync } from "node:fs";
 import { AppError } from "@boxyard/core";
 import type { EntryInfo, filesystemService } from "@boxyard/spec/agent";
-import type { RpcCall } from "../../contracts.ts";
-import { type AgentContext, actingUser, type RpcHandlers, type SystemUser } from "../../contracts.ts";
+import { type AgentContext, actingUser, type RpcCall, type RpcHandlers, type SystemUser } from "../../contracts.ts";
 import { EntryReader } from "../entry-info.ts";
 import { ensureDir, PinnedDir } from "../path/pinned-dir.ts";
 import { resolvePath } from "../path/resolve-path.ts";

@@ -1,8 +1,7 @@
 import type { SandboxDetail } from "@boxyard/spec/platform-types";
 import { useMemo } from "preact/hooks";
 import { FileBrowser } from "../../files/file-browser.tsx";
-import type { Agent } from "../../lib/agent.ts";
-import { agentOf } from "../../lib/agent.ts";
+import { type Agent, agentOf } from "../../lib/agent.ts";
 import { sandbox } from "../../lib/api.ts";
 import { ApiError } from "../../lib/api-error.ts";
 import { filesOfSandbox } from "../../lib/file-source.ts";
